@@ -1,5 +1,5 @@
-"""Colocation, exactly: least penalty, no blocking pair, fair attribution, and a feasible pairing
-for any partial one.
+"""Exact methods of colocation: least penalty, fewest blocking pairs, fair attribution, and
+completion of partial pairings.
 """
 
 from __future__ import annotations

@@ -1,4 +1,5 @@
-"""Programs of very many agents of few types: in shares of the agents first, whole agents after.
+"""Programs with very many agents of few types, solved in fractions of the agents first and in
+integers after.
 
 Rows s <= most z say that a flag z is 1 where any agent would leave. With thousands of agents of a
 type `most` is so far from all other coefficients that HiGHS, whose arithmetic is that of floats,
@@ -35,7 +36,7 @@ from ..routes import Routed
 
 @dataclass(frozen=True)
 class ShareLimits(Routed):
-    """For which programs of many agents shares are asked first.
+    """Parameters that decide which programs are first solved in fractions of the agents.
 
     Attributes
     ----------
@@ -64,7 +65,7 @@ def solve_in_shares(
     start: Pairing | None = None,
     limits: ShareLimits = SHARE_LIMITS,
 ) -> EngineAnswer:
-    """Minimize a `stable_program`; the answer is that of `solve_program`.
+    """Solve a `stable_program` like `solve_program`, by way of fractions of the agents.
 
     Parameters
     ----------
@@ -88,7 +89,7 @@ def solve_in_shares(
 
 
 class _Search:
-    """The best pairing so far, and the bound on all families that were searched."""
+    """Incumbent, and the bound over all families of pairings that were searched."""
 
     def __init__(
         self, program: PairingProgram, clock: Clock, agents: int, start: Pairing | None, clear: int
@@ -102,7 +103,7 @@ class _Search:
         self.bound, self.families = -np.inf, 0
 
     def run(self) -> Stop:
-        """Search family after family; why it ended."""
+        """Search all families; return why the search ended."""
         any_will_do = not self.program.program.cost.any()
         flagged = self.program.flagged
         while not self.clock.expired:
@@ -133,7 +134,7 @@ class _Search:
         return Stop.TIME_LIMIT
 
     def _family(self, clear: Integers) -> Stop:
-        """Search the pairings in which these flags are 1."""
+        """Search the pairings with the given flags at 1."""
         whole = self.program.program
         lower = whole.lower.copy()
         lower[clear] = 1.0
@@ -153,7 +154,7 @@ class _Search:
         return found.stop
 
     def _leave_out(self, clear: Integers) -> None:
-        """Ask for shares with one of these flags at 0."""
+        """Solve the fractional program with one of the flags at 0."""
         from scipy.sparse import csr_array, vstack
 
         row = csr_array(
@@ -169,7 +170,7 @@ class _Search:
 
 
 def _in_shares(program: LinearProgram, agents: int) -> tuple[LinearProgram, Floats]:
-    """The program with columns above 1 in shares of the largest and its objective by agent, and
+    """Program with columns above 1 in units of the largest count and the objective per agent, and
     the unit of each column.
     """
     assert program.implied is not None

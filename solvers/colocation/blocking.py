@@ -1,5 +1,5 @@
-"""Pairings without a blocking pair, with at most K of them, or with the fewest, by programs over
-types.
+"""Programs over types for pairings without blocking pair, with at most K of them, or with the
+fewest.
 """
 
 from __future__ import annotations
@@ -49,7 +49,8 @@ def find_stable(
     report: Report | None = None,
     limits: ShareLimits = SHARE_LIMITS,
 ) -> Outcome:
-    """Is there a pairing without a blocking pair, and which of them has the least mean penalty?
+    """Decide whether a pairing without blocking pair exists, and find the one of least mean
+    penalty.
 
     One integer program over types decides both (`stable_program`). If every count is even and every
     type may be paired with itself the answer is always yes (Scarf's lemma on rows = types, columns
@@ -98,7 +99,8 @@ def at_most_blocking(
     report: Report | None = None,
     limits: ShareLimits = SHARE_LIMITS,
 ) -> Outcome:
-    """The pairing of least mean penalty with at most `most` blocking pairs, or any such pairing.
+    """Find the pairing of least mean penalty with at most `most` blocking pairs, or any such
+    pairing.
 
     Parameters
     ----------
@@ -175,7 +177,7 @@ def fewest_blocking(
     start: Solution | None = None,
     report: Report | None = None,
 ) -> Outcome:
-    """The fewest blocking pairs by one program over types.
+    """Minimize the number of blocking pairs by one program over types.
 
     Bound and trace are on the number of blocking pairs. Uncertainty and engines as in
     `at_most_blocking`.
@@ -216,7 +218,7 @@ def fewest_blocking(
 
 
 def _needed(most: int, uncertainty: Uncertainty) -> str:
-    """What every pairing has where none has at most so many blocking pairs."""
+    """Text of the proof that every pairing has more than `most` blocking pairs."""
     kind = KINDS[uncertainty]
     return f"has more than {most} {kind}blocking pairs" if most else f"has a {kind}blocking pair"
 
@@ -229,7 +231,7 @@ def _asked(
     start: Pairing | None,
     limits: ShareLimits,
 ) -> tuple[EngineName, EngineAnswer]:
-    """What an engine says of a program; where its point broke a row, what the other one says."""
+    """Solve a program with an engine, and with the other one if the point violates a row."""
     many = limits.fewest <= int(instance.count.max()) < limits.most and "shares" in limits.routes
     if engine == "highs" and len(program.flag) and many:
         answer = solve_in_shares(program, clock, agents=instance.agents, start=start, limits=limits)
@@ -246,7 +248,7 @@ def _asked(
 def _usable(
     instance: Colocation, start: Solution | None, most: int | None, counted: Blocking
 ) -> Pairing | None:
-    """The start, if it is a feasible pairing with no more blocking pairs than allowed."""
+    """The start if it is feasible and has at most `most` blocking pairs, else None."""
     if not isinstance(start, Pairing) or not feasible(instance, start):
         return None
     return start if most is None or counted.count(instance, start) <= most else None

@@ -1,4 +1,4 @@
-"""Least total penalty where all agents differ: a least-weight matching by blossoms.
+"""Least total penalty of different agents: a minimum-weight matching by the blossom algorithm.
 
 Penalties become whole numbers: decimals exactly, longer ones rounded down.
 """
@@ -22,9 +22,7 @@ are rounded down.
 
 
 class TotalPenalty(Incumbent[Pairing, float]):
-    """The pairing of least total penalty over all agents so far, and a bound on it; the outcome has
-    their means.
-    """
+    """Incumbent and bound of the total penalty over all agents; the outcome has mean values."""
 
     best: Pairing
 
@@ -39,7 +37,7 @@ class TotalPenalty(Incumbent[Pairing, float]):
 
 
 class Matched(TotalPenalty):
-    """The pairing of least total penalty so far, and the bound that multipliers prove.
+    """Incumbent of least total penalty, and the bound that dual multipliers prove.
 
     Attributes
     ----------
@@ -53,12 +51,12 @@ class Matched(TotalPenalty):
 
     @property
     def suited(self) -> bool:
-        """Whether another way is not quicker, or the only one."""
+        """Whether this method is the fastest, or the only one."""
         found = self.blossoms
         return self.instance.distinct and (found is None or found.suited)
 
     def search(self) -> None:
-        """Match until the pairing is proved to be the best or time is up."""
+        """Match until the incumbent is proved optimal or the time is up."""
         if not self.suited or self.clock.expired:
             return
         cost, alone, self.over = self.costs()
@@ -75,7 +73,7 @@ class Matched(TotalPenalty):
         self.blossoms.search()
 
     def costs(self) -> tuple[Integers, int, int]:
-        """(n, n) what pairs cost, what being alone does, and in how many parts of 1."""
+        """Costs of pairs (n, n) and of single agents as integers, and their scale."""
         from .. import blossom_kernels as kernels
 
         instance, alone = self.instance, self.instance.single_penalty

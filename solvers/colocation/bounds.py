@@ -1,5 +1,5 @@
-"""A bound on the mean penalty that needs no program: multipliers of a least-weight matching, or
-every agent beside a partner of its own choice.
+"""Lower bounds on the mean penalty without a program: by multipliers of a matching, or by each
+agent's best partner.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ def least_penalty_bound(
     limits: ProgramLimits = PROGRAM_LIMITS,
     start: Pairing | None = None,
 ) -> float:
-    """A bound on the mean penalty of any pairing at all, stable or not.
+    """Lower bound on the mean penalty of any pairing.
 
     Parameters
     ----------
@@ -54,8 +54,8 @@ def least_penalty_bound(
 
 
 def _fractional_bound(cost: Floats) -> float:
-    """Least mean penalty of a fractional perfect matching: an assignment of agents to co-runners,
-    both ways at once.
+    """Least mean penalty of a fractional perfect matching: an assignment of agents to partners in
+    both directions.
     """
     from scipy.optimize import linear_sum_assignment
 

@@ -33,7 +33,7 @@ def fewest_by_agent(
     instance: Colocation, objective: AgentObjective, counted: Blocking, clock: Clock,
     begin: Pairing, pairs: Callable[[float | None], Outcome],
 ) -> Outcome:  # fmt: skip
-    """The pairing that is best by an objective of agents, from one with the fewest blocking pairs.
+    """Minimize an objective of agents, starting from a pairing with the fewest blocking pairs.
 
     Few pairs mean few agents, and so many pairs at least mean so many agents at least. What that
     leaves open is decided by a program over types.
@@ -50,7 +50,7 @@ def fewest_by_agent(
 
 
 class _ByAgent(Incumbent[Pairing, int]):
-    """The best pairing so far, and the bound on its objective and on its penalty."""
+    """Incumbent, with bounds on its objective and on its penalty."""
 
     best: Pairing
 
@@ -71,7 +71,9 @@ class _ByAgent(Incumbent[Pairing, int]):
         return found.agents if self.objective == "agents" else found.most
 
     def run(self, pairs: Callable[[float | None], Outcome]) -> None:
-        """From pairs to agents; then what is open, and the penalty."""
+        """Derive a bound from the number of blocking pairs, then solve programs for the objective
+        and for the penalty.
+        """
         found = pairs(self.clock.time_slice(2))
         kept = ("stable_partition", "odd_parties", "exhausted", "unsettled_agents")
         self.certificate |= {name: found.certificate[name] for name in kept
@@ -90,14 +92,14 @@ class _ByAgent(Incumbent[Pairing, int]):
             self._cheapest()
 
     def _implied(self, pairs: int) -> int:
-        """The least objective of so many blocking pairs: all of few agents, or as many of each."""
+        """Lower bound on the objective that a number of blocking pairs implies."""
         if self.objective == "minimax":
             return -(-2 * pairs // self.instance.agents)
         return next(few for few in range(2 * pairs + 1) if few * (few - 1) // 2 >= pairs)
 
     def _decide(self) -> None:
-        """Is the bound enough? By a program over types, which mostly is far quicker than the least;
-        that is asked for where it cannot say.
+        """Decide whether the bound is reached, by a program over types, and minimize where that is
+        undecided.
         """
         while self.open:
             limit = self.bound
@@ -114,7 +116,7 @@ class _ByAgent(Incumbent[Pairing, int]):
             self.raise_bound(limit + 1, "program over types", proof + "the program over types")
 
     def _cheapest(self) -> None:
-        """Least penalty among all pairings that are as good."""
+        """Minimize the penalty among all pairings of equal objective."""
         stop = self.stop
         answer = self._solved(self.value)
         if answer is not None and answer.bound is not None and self.penalty_bound is None:
@@ -124,7 +126,7 @@ class _ByAgent(Incumbent[Pairing, int]):
     def _solved(
         self, most: int | None, seconds: float | None = None, *, penalty: bool = True
     ) -> Any:
-        """What CP-SAT says of a program, its pairing offered; None where it is too large."""
+        """Solve a program by CP-SAT and offer its pairing; None if it is too large."""
         if agent_terms(self.instance) > MOST_TERMS:
             return None
         counted = self.counted
@@ -141,7 +143,7 @@ class _ByAgent(Incumbent[Pairing, int]):
         return answer
 
     def outcome(self) -> Outcome:
-        """The checked outcome, with both levels in its certificate."""
+        """Checked outcome with both levels in its certificate."""
         bound, penalty = self.penalty_bound, mean_penalty(self.instance, self.best)
         if bound is None:
             bound = least_penalty_bound(self.instance, self.clock.left, start=self.best)

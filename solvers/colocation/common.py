@@ -1,5 +1,5 @@
-"""What the exact methods of colocation share: the start, the bound in the unit of the mean, the
-checked outcome.
+"""Shared parts of the exact methods: blocking pairs, time limits of programs, and checked
+outcomes.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ clock for long.
 
 @dataclass(frozen=True)
 class ProgramLimits:
-    """What fits into the time of a method that solves whole programs over pairs of types.
+    """Sizes of programs over pairs of types that fit a time limit.
 
     Attributes
     ----------
@@ -59,7 +59,7 @@ PROGRAM_LIMITS = ProgramLimits()
 
 @dataclass(frozen=True)
 class Blocking:
-    """Which pairs block.
+    """Definition of a blocking pair: alpha, its mode, and the treatment of intervals.
 
     Attributes
     ----------
@@ -75,16 +75,16 @@ class Blocking:
         validate_alpha(self.alpha, self.mode)
 
     def pairs(self, instance: Colocation, pairing: Pairing) -> BlockingPairs:
-        """The blocking pairs, by the one counter."""
+        """Blocking pairs of a pairing."""
         return blocking_pairs(instance, pairing, self.alpha, self.mode, self.uncertainty)
 
     def count(self, instance: Colocation, pairing: Pairing) -> int:
-        """How many there are."""
+        """Number of blocking pairs of a pairing."""
         return self.pairs(instance, pairing).count
 
     def usable_pairs(self, instance: Colocation, most: int) -> Booleans | None:
-        """(T, T) the pairs of types that pairings with at most `most` such pairs, 0 or 1, can use;
-        None where there are no such pairings.
+        """Pairs of types (T, T) that pairings with at most `most` (0 or 1) blocking pairs can use;
+        None if there is no such pairing.
         """
         if self.uncertainty == "possible" or not FEW_TYPES < instance.types <= MOST_TYPES:
             return instance.allowed
@@ -92,9 +92,7 @@ class Blocking:
         return usable_pairs(instance, sets, most)
 
     def listed(self, instance: Colocation, pairing: Pairing) -> list[dict[str, Any]]:
-        """The types whose agents block, and how many of each are willing, as a certificate has
-        them.
-        """
+        """Blocking pairs of types with the number of willing agents, for a certificate."""
         found, names = self.pairs(instance, pairing), instance.names
         sides = (found.first, found.second, found.willing_first, found.willing_second)
         return [
@@ -103,8 +101,8 @@ class Blocking:
         ]
 
     def facts_of(self, instance: Colocation, pairing: Pairing) -> dict[str, Any]:
-        """What a certificate says of an answer: which pairs block, and with intervals which gains
-        count, with what confidence, and what to measure again.
+        """Facts of a pairing for a certificate: its blocking pairs and, with intervals, the
+        confidence and what to measure again.
         """
         blocking = self.listed(instance, pairing)
         facts = {**self.facts, "blocking_pairs": blocking}
@@ -117,12 +115,12 @@ class Blocking:
 
     @property
     def options(self) -> dict[str, Any]:
-        """As options of a method."""
+        """The definition as options of a method."""
         return {**self.facts, "uncertainty": self.uncertainty}
 
     @property
     def facts(self) -> dict[str, Any]:
-        """As a certificate has them."""
+        """The definition as facts of a certificate."""
         return {"alpha": self.alpha, "alpha_mode": self.mode}
 
 
@@ -130,7 +128,7 @@ NOT_GIVEN = "none: the engine neither found a pairing nor ruled one out"
 
 
 def require_bandwidth(instance: Colocation) -> None:
-    """Refuse an instance without bandwidths where fair attribution is asked for."""
+    """Raise InvalidInstance for an instance without bandwidths."""
     if instance.bandwidth is None:
         raise InvalidOption(
             "bandwidth is missing; fair attribution compares types by it. Give bandwidth, one "
@@ -140,7 +138,7 @@ def require_bandwidth(instance: Colocation) -> None:
 
 
 def require_few_types(instance: Colocation, most: int) -> None:
-    """Refuse what would take gigabytes before anything is known of it."""
+    """Raise InvalidInstance if there are too many types for memory."""
     if instance.types > most:
         raise InvalidOption(
             f"stable takes at most {most} types of agents; "
@@ -151,7 +149,7 @@ def require_few_types(instance: Colocation, most: int) -> None:
 
 
 def in_own_unit(instance: Colocation) -> tuple[Colocation, float]:
-    """The instance with its penalties in a unit in which the largest is near 1, and that unit.
+    """Instance with penalties rescaled such that the largest is near 1, and the unit.
 
     The tolerances of engines are absolute, in rows as in objectives. The unit is a power of two:
     every sum and comparison comes out as before. Pairs that nobody can use are forbidden.
@@ -169,9 +167,7 @@ def in_own_unit(instance: Colocation) -> tuple[Colocation, float]:
 
 
 def out_of_unit(found: Outcome, unit: float) -> Outcome:
-    """The outcome of an instance in that unit, its bounds and levels of penalties in points
-    again.
-    """
+    """Outcome converted back from the unit of `in_own_unit`."""
 
     def points(value: float | None) -> float | None:
         return None if value is None else value * unit
@@ -186,7 +182,7 @@ def out_of_unit(found: Outcome, unit: float) -> Outcome:
 
 
 def pairs_of(instance: Colocation) -> int:
-    """How many pairs of types a whole program has."""
+    """Number of pairs of types in a complete program."""
     present = instance.count > 0
     each = [
         np.triu(instance.allowed[rows] & present & present[rows, None], rows.start)
@@ -208,8 +204,8 @@ def run(
     apart: bool = False,
     by_cores: bool = False,
 ) -> EngineAnswer:
-    """Solve a pairing program within the clock's time, or one of `parts` equal parts of it, or
-    `most` seconds, its progress reported divided by `scale`.
+    """Solve a pairing program within the clock's time, one of `parts` equal parts of it, or `most`
+    seconds; progress is divided by `scale`.
 
     A time that is up gives the start back at once, so that every caller has one path. `apart`:
     under a time limit in a process of its own, which is ended when the time is up; what it had
@@ -249,7 +245,7 @@ def best_of(
     start: Pairing | None,
     value: Callable[[Pairing], float],
 ) -> Pairing | None:
-    """The better of the engine's pairing, when it is feasible, and the start."""
+    """Better one of the engine's pairing, if feasible, and the start."""
     if answer.point is None:
         return start
     found = program.pairing(answer.point)
@@ -268,7 +264,7 @@ def outcome(
     clock: Clock,
     objective: str = "penalty",
 ) -> Outcome:
-    """The checked outcome, by `conclude`."""
+    """Checked outcome of a pairing."""
     if pairing is not None:
         check(instance, pairing)
     return conclude(
@@ -277,19 +273,19 @@ def outcome(
 
 
 def infeasible(clock: Clock, proof: str, **facts: Any) -> Outcome:
-    """The outcome that says there is no answer, and what proves it."""
+    """Outcome of an infeasible instance, with its proof."""
     return Outcome(
         None, None, Status.INFEASIBLE, Stop.FINISHED, {"proof": proof, **facts}, tuple(clock.trace)
     )
 
 
 def size(program: PairingProgram, engine: str) -> dict[str, Any]:
-    """Facts of a solved program for a certificate."""
+    """Size of a solved program, for a certificate."""
     return {"engine": engine, "columns": program.program.columns, "rows": program.program.rows}
 
 
 def mean_of(instance: Colocation) -> Callable[[Pairing], float]:
-    """Mean penalty as a function of the pairing."""
+    """Function that gives the mean penalty of a pairing."""
     return lambda pairing: mean_penalty(instance, pairing)
 
 

@@ -1,4 +1,5 @@
-"""Annealing over pairings of types, compiled: pairs exchange partners, several equal pairs at once.
+"""Compiled annealing over pairings of types, in which several equal pairs exchange partners at
+once.
 
 The arrays of every kernel: `number[a, b]` the a-agents beside b (twice the pairs where a = b), with
 nobody as the last type; `willing[a, u]` how many a-agents gain by u; `place[a, b]` where b stands
@@ -20,7 +21,9 @@ def _move(
     a: int, old: int, new: int, m: int,
     willing: Integers, place: Integers, size: Integers, own: Booleans,
 ) -> int:  # fmt: skip
-    """Move m a-agents from one partner to another in `willing`; the change of blocking pairs."""
+    """Move m agents of type a from one partner to another in `willing`; return the change of
+    blocking pairs.
+    """
     before, after = place[a, old], place[a, new]
     change = 0
     for u in range(len(size)):
@@ -43,7 +46,7 @@ def _exchange(
     a: int, b: int, c: int, d: int, m: int,
     willing: Integers, place: Integers, size: Integers, own: Booleans,
 ) -> int:  # fmt: skip
-    """Make m pairs a-b and m pairs c-d into a-c and b-d; the change of blocking pairs."""
+    """Replace m pairs a-b and m pairs c-d by a-c and b-d; return the change of blocking pairs."""
     return (
         _move(a, b, c, m, willing, place, size, own)
         + _move(b, a, d, m, willing, place, size, own)
@@ -54,7 +57,9 @@ def _exchange(
 
 @compiled
 def _list(a: int, b: int, number: Integers, cell: Integers, at: Integers, cells: int) -> int:
-    """Enter a cell in the list of those that hold agents, or take it out; how long the list is."""
+    """Insert a cell into the list of nonempty cells, or remove it; return the length of the
+    list.
+    """
     types = len(number)
     if number[a, b] > 0 and at[a, b] < 0:
         at[a, b], cell[cells] = cells, a * types + b
@@ -69,7 +74,7 @@ def _list(a: int, b: int, number: Integers, cell: Integers, at: Integers, cells:
 
 @compiled
 def _add(a: int, b: int, m: int, number: Integers, cell: Integers, at: Integers, cells: int) -> int:
-    """Add m pairs; how many cells hold agents then."""
+    """Add m pairs a-b; return the number of nonempty cells."""
     number[a, b] += m
     number[b, a] += m
     cells = _list(a, b, number, cell, at, cells)
@@ -79,7 +84,9 @@ def _add(a: int, b: int, m: int, number: Integers, cell: Integers, at: Integers,
 @compiled
 def _rival(a: int, b: int, number: Integers, willing: Integers, place: Integers, size: Integers,
     own: Booleans) -> tuple[int, int]:  # fmt: skip
-    """A pair c-d such that a beside b and c beside d block, drawn at random; -1 for none."""
+    """Random pair c-d such that a beside b and c beside d block each other's pairs; -1 if none is
+    drawn.
+    """
     types, before = len(number), place[a, b]
     rivals, c = 0, -1
     for u in range(types):
@@ -105,7 +112,8 @@ def anneal(
     place: Integers, size: Integers, own: Booleans, allowed: Booleans,
     steps: int, hot: float, cold: float, enough: int, seed: int,
 ) -> tuple[int, int]:  # fmt: skip
-    """Anneal `number` and `willing` in place, from temperature hot to cold in so many steps.
+    """Simulated annealing that changes `number` and `willing` in place, with temperatures from hot
+    to cold.
 
     `best` takes the pairing of fewest blocking pairs met, where they are fewer than `least`; the
     search ends when they are `enough`. Returns the blocking pairs of `number`, and of `best`.

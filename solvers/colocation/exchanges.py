@@ -1,4 +1,4 @@
-"""Fewer blocking pairs by annealing over types: several equal pairs at once exchange partners."""
+"""Annealing over types for fewer blocking pairs: several equal pairs exchange partners at once."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ the blocking pairs of an exchange do.
 
 
 class Exchanges:
-    """Pairings over types that change by exchanges: m pairs a-b and m pairs c-d become a-c and b-d.
+    """Neighborhood of exchanges over types: m pairs a-b and m pairs c-d become a-c and b-d.
 
     Half of the exchanges tried are drawn at random, in the others a and c block. Nobody is a type
     like the others, of as many as there are places left over, so that a job is left alone or taken
@@ -64,8 +64,8 @@ class Exchanges:
         self.allowed[:types, :types] = instance.allowed
 
     def state(self, pairing: Pairing) -> tuple[Integers, Integers, int]:
-        """(T + 1, T + 1) each, how many agents of each type are beside each other and how many gain
-        by each; and how many pairs block.
+        """Matrices (T + 1, T + 1) of agents by type and partner type, and of agents that gain by
+        each type; and the number of blocking pairs.
         """
         types, instance = self.instance.types, self.instance
         number = np.zeros_like(self.size)
@@ -81,7 +81,7 @@ class Exchanges:
         return number, moved, twice // 2
 
     def pairing(self, number: Integers) -> Pairing:
-        """The pairing of such counts."""
+        """Pairing of a matrix of counts."""
         types = self.instance.types
         pairs = np.triu(number[:types, :types])
         pairs[np.diag_indices(types)] //= 2
@@ -90,9 +90,8 @@ class Exchanges:
     def search(
         self, start: Pairing, rng: np.random.Generator, enough: int = 0
     ) -> Iterator[Pairing | None]:
-        """Anneal again and again, from the best pairing so far and for longer each time, each from
-        a temperature of its own; what a call of the kernel improved, else None, without end or
-        until no more than `enough` pairs block.
+        """Anneal repeatedly from the best pairing, longer each time and at different temperatures;
+        yield each improvement, or None.
         """
         from .exchange_kernels import anneal
 

@@ -36,8 +36,7 @@ def fair(
     report: Report | None = None,
     limits: FairLimits | None = None,
 ) -> Outcome:
-    """The pairing of least slack, and among those the one of least mean penalty; or the one of
-    least mean penalty within an allowance of slack.
+    """Minimize slack, then mean penalty; or, with an allowance of slack, mean penalty within it.
 
     Slack is the least s with mean penalty[x] <= mean penalty[y] + s whenever bandwidth[x] <
     bandwidth[y] strictly: 0 means that who presses harder on memory loses at least as much (fair
@@ -105,5 +104,7 @@ def fair(
 def fair_enough(
     instance: Colocation, pairing: Pairing, slack: float | None = None
 ) -> tuple[float, ...] | None:
-    """Nothing where a pairing keeps the allowance of `fair`, or none is given; None where not."""
+    """Empty objective if a pairing keeps the slack allowance of `fair` (or none is given), else
+    None.
+    """
     return () if slack is None or keeps_slack(instance, pairing, slack) else None

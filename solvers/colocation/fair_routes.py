@@ -1,5 +1,5 @@
-"""The routes of `fair` on its two levels, least slack and least penalty, each from the state of the
-search to a better one.
+"""Routes of `fair` on its two levels, least slack and least penalty, in the order in which they
+run.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ WITHIN = "linear relaxation, and integer program over types, of least penalty at
 
 @dataclass(frozen=True)
 class FairLimits(Routed):
-    """What steers `fair`.
+    """Parameters of `fair`.
 
     Attributes
     ----------
@@ -81,7 +81,7 @@ class FairLimits(Routed):
 
 
 class FairSearch:
-    """The best pairing so far, and what is proved on either level.
+    """State of the routes: incumbent, and bounds on both levels.
 
     Attributes
     ----------
@@ -114,8 +114,8 @@ class FairSearch:
             clock.note(self.slack, 0.0, "start")
 
     def run(self, routes: Sequence[Callable[[FairSearch], None]], at: float | None = None) -> None:
-        """One level, with a program of its own; the second no longer than `penalty_seconds` where
-        there is no limit, for it is far harder than the first.
+        """Run the routes of one level; the second level takes at most `penalty_seconds` without a
+        time limit.
         """
         whole = self.clock
         if at is None and self.silent:
@@ -144,49 +144,47 @@ class FairSearch:
 
     @property
     def slack(self) -> float:
-        """Of the best pairing."""
+        """Slack of the incumbent."""
         return attribution_slack(self.instance, self.best)
 
     @property
     def least(self) -> bool:
-        """Whether no pairing has less slack: proved."""
+        """Whether the incumbent's slack is proved minimal."""
         slack = self.slack
         return slack <= self.bound or agree(slack, self.bound, scale(self.instance, "slack"))
 
     @property
     def ready(self) -> bool:
-        """Whether the best pairing has so little slack that the second level may begin."""
+        """Whether the incumbent's slack is small enough to begin the second level."""
         return self.least
 
     @property
     def settled(self) -> bool:
-        """Whether the first level is over."""
+        """Whether the first level is finished."""
         return self.ready
 
     @property
     def most(self) -> float:
-        """The slack that the second level allows."""
+        """Maximum slack of the second level."""
         return self.slack
 
     def within(self, pairing: Pairing, slack: float) -> bool:
-        """Whether a pairing has no more slack than the second level allows."""
+        """Return whether the slack of a pairing is within that of the second level."""
         return within_slack(self.instance, pairing, slack)
 
     @property
     def cheapest(self) -> bool:
-        """Whether no pairing of as little slack has less mean penalty: proved."""
+        """Whether the incumbent's mean penalty is proved minimal at its slack."""
         value, bound = mean_penalty(self.instance, self.best), self.penalty_bound
         return bound is not None and agree(value, bound, scale(self.instance, "penalty"))
 
     @property
     def too_large(self) -> bool:
-        """Whether making the whole program, or its relaxation, would take longer than there is
-        time.
-        """
+        """Whether building the complete program, or its relaxation, would exceed the time limit."""
         return self.pairs > self.limits.programs.most_pairs and self.clock.left is not None
 
     def prove(self, bound: float) -> None:
-        """Keep a bound on the slack, or on the total penalty of all agents at the level's."""
+        """Keep a bound on the slack, or on the total penalty at the second level's slack."""
         if self.at is not None:
             bound /= self.instance.agents
             known = self.penalty_bound
@@ -197,7 +195,7 @@ class FairSearch:
         self.bound = max(self.bound, bound)
 
     def improve(self, seconds: float | None) -> None:
-        """Part by part, for so many seconds."""
+        """Improve the incumbent by `neighborhoods` for some seconds."""
         if "parts" in self.limits.routes:
             seconds = self.limits.improving_seconds if seconds is None else seconds
             bound = max(self.bound, self.enough) if self.at is None else self.penalty_bound
@@ -207,13 +205,15 @@ class FairSearch:
             self.take(found.best, found.stop)
 
     def take(self, found: Pairing | None, stop: Stop) -> None:
-        """Keep what a search found, if it has no more slack than allowed; Ctrl-C is raised."""
+        """Keep a pairing within the allowed slack; raise KeyboardInterrupt if the search was
+        interrupted.
+        """
         if found is not None and (self.at is None or self.within(found, self.at)):
             self.best = found
         raise_if_interrupted(stop)
 
     def solve(self, parts: int = 1) -> None:
-        """The whole program, for one of so many parts of the time left."""
+        """Solve the complete program within one of `parts` parts of the remaining time."""
         if self.program is None:
             return
         at, program, per = self.at, self.program, float(self.instance.agents)
@@ -238,7 +238,7 @@ class FairSearch:
         self.stop = answer.stop
 
     def outcome(self) -> Outcome:
-        """The checked outcome, with both levels in its certificate."""
+        """Checked outcome with both levels in its certificate."""
         value = mean_penalty(self.instance, self.best)
         bound = self.penalty_bound
         if bound is not None and bound > value:
@@ -260,7 +260,7 @@ class FairSearch:
 
 
 class SearchWithin(FairSearch):
-    """The same within an allowance: any pairing that keeps it is fair enough."""
+    """State of the routes with an allowance of slack, within which every pairing is admissible."""
 
     silent = True
 
@@ -275,31 +275,31 @@ class SearchWithin(FairSearch):
 
     @property
     def ready(self) -> bool:
-        """Whether the best pairing keeps the allowance."""
+        """Whether the incumbent keeps the allowance."""
         return self.within(self.best, self.enough)
 
     @property
     def impossible(self) -> bool:
-        """Whether every pairing has more slack: proved."""
+        """Whether it is proved that every pairing exceeds the allowance."""
         apart = not agree(self.bound, self.enough, scale(self.instance, "slack"))
         return self.bound > self.enough and apart
 
     @property
     def settled(self) -> bool:
-        """Whether it does, or none can."""
+        """Whether the incumbent keeps the allowance, or no pairing can."""
         return self.ready or self.impossible
 
     @property
     def most(self) -> float:
-        """The allowance."""
+        """The allowance of slack."""
         return self.enough
 
     def within(self, pairing: Pairing, slack: float) -> bool:
-        """Whether a pairing keeps the allowance, in the instance as given."""
+        """Return whether a pairing keeps the allowance, in the original instance."""
         return keeps_slack(self.given, pairing, self.allowed)
 
     def outcome(self) -> Outcome:
-        """The checked outcome: a pairing that keeps the allowance, or how little slack there is."""
+        """Checked outcome: a pairing within the allowance, or bounds on the least slack."""
         least: Any = {"value": self.slack * self.unit, "bound": self.bound * self.unit}
         if self.impossible:
             why = f"integer program over types: no pairing has a slack below {least['bound']:g}"

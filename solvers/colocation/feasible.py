@@ -1,4 +1,6 @@
-"""A feasible pairing: from nothing, or from a partial one with as much of it kept as possible."""
+"""Feasible pairings, from nothing or from a partial pairing of which as much as possible is
+kept.
+"""
 
 from __future__ import annotations
 
@@ -25,14 +27,14 @@ _UNDECIDED = 30.0
 
 
 class Undecided(NoSolution):
-    """No feasible pairing was found in the time there was, and none was ruled out."""
+    """Raised when no feasible pairing was found or excluded within the time limit."""
 
 
 def starting_pairing(
     instance: Colocation, start: Solution | None, clock: Clock
 ) -> Pairing | Outcome:
-    """A feasible pairing to begin with: the start given, made feasible if it is not; where there is
-    none, or none was found within the clock's time, the outcome that says so.
+    """Feasible pairing to begin with: the given start, repaired if necessary; or an outcome if
+    there is none or none was found in time.
 
     Raises
     ------
@@ -58,7 +60,7 @@ def starting_pairing(
 
 
 def feasible_pairing(instance: Colocation, clock: Clock | None = None) -> Pairing:
-    """Any feasible pairing; `clock` and what is raised are those of `complete`."""
+    """Any feasible pairing; clock and errors as in `complete`."""
     nothing = np.zeros(0, dtype=np.int64)
     empty = Pairing(nothing, nothing, nothing, np.zeros(instance.types, dtype=np.int64))
     return complete(instance, empty, clock)
@@ -67,7 +69,7 @@ def feasible_pairing(instance: Colocation, clock: Clock | None = None) -> Pairin
 def complete(
     instance: Colocation, partial: Pairing, clock: Clock | None = None, most_jobs: int = 3_000
 ) -> Pairing:
-    """A feasible pairing that keeps as many agents of a partial one where they are as possible.
+    """Feasible pairing that keeps as many agents of a partial pairing in place as possible.
 
     Forbidden pairs, and more agents than there are, are dropped first. Agents without a place are
     then paired greedily by least penalty; only if that gets stuck are pairs taken apart again, by
@@ -117,7 +119,7 @@ def complete(
 
 
 def _trimmed(instance: Colocation, partial: Pairing) -> Pairing:
-    """The part of a pairing that breaks no rule."""
+    """Largest part of a pairing that breaks no rule."""
     if len(partial.single) != instance.types or (
         len(partial.first) and partial.second.max() >= instance.types
     ):
@@ -144,9 +146,7 @@ def _trimmed(instance: Colocation, partial: Pairing) -> Pairing:
 
 
 def greedily_filled(instance: Colocation, partial: Pairing) -> Pairing:
-    """Pair the agents without a place among themselves, those with fewest possible partners first;
-    the rest alone.
-    """
+    """Pair the unpaired agents, those with fewest possible partners first; the rest stay alone."""
     left = instance.count - partial.agents_used()
     first, second, pairs = list(partial.first), list(partial.second), list(partial.pairs)
     waiting = np.flatnonzero(left)
@@ -181,8 +181,8 @@ def greedily_filled(instance: Colocation, partial: Pairing) -> Pairing:
 
 
 def _exchanged(instance: Colocation, stuck: Pairing) -> Pairing | None:
-    """Two agents that may not share take one each of a pair that may, cheapest first; None where
-    that does not do.
+    """Pair two agents that may not share with the members of another pair, at least penalty; None
+    if impossible.
     """
     left = np.repeat(np.arange(instance.types), instance.count - stuck.agents_used()).tolist()
     if len(left) % 2:
@@ -216,8 +216,8 @@ def _exchanged(instance: Colocation, stuck: Pairing) -> Pairing | None:
 def _any_pairing(
     instance: Colocation, start: Pairing, clock: Clock, most_jobs: int
 ) -> Pairing | None:
-    """The pairing that leaves fewest jobs single, if those few may run alone; None when too many
-    must (proved).
+    """Pairing with the fewest single jobs, if so many may run alone; None if proved that too many
+    must.
 
     Job by job where there are few enough (Edmonds's augmenting paths). Else over types:
     least-penalty matching with pairs for nothing and singles at 1, whose odd sets see at once what
@@ -260,7 +260,7 @@ def _run(
     engine: EngineName = "highs",
     start: Pairing | None = None,
 ) -> EngineAnswer:
-    """A program within the clock's time, and `_UNDECIDED` seconds; Ctrl-C is raised."""
+    """Solve a program within the clock's time and `_UNDECIDED` seconds; raise KeyboardInterrupt."""
     large = program.program.columns > PROGRAM_LIMITS.keeps_time
     answer = run(program, clock, engine=engine, start=start, most=_UNDECIDED, apart=large)
     raise_if_interrupted(answer.stop)
@@ -268,8 +268,8 @@ def _run(
 
 
 def _repaired(instance: Colocation, partial: Pairing, fallback: Pairing, clock: Clock) -> Pairing:
-    """The most of a partial pairing kept, over all pairs of types or a sparse set that contains a
-    feasible pairing.
+    """Keep as much of a partial pairing as possible, by a program over all pairs of types or a
+    sparse feasible subset.
     """
     present = instance.count > 0
     types = int(present.sum())

@@ -1,5 +1,5 @@
-"""Which pairs of types a pairing without blocking pairs, or with one, can use: Irving's first phase
-for types of several agents.
+"""First phase of Irving's algorithm for types of several agents: pairs of types that pairings with
+at most one blocking pair can use.
 
 If the agents of type a do not all find room beside the partners that are left to them and that they
 would not leave for c, one of them would leave for c; so no c-agent has a partner that it would
@@ -25,8 +25,8 @@ STEPS = 50_000_000
 
 
 def usable_pairs(instance: Colocation, sets: GainSets, most: int) -> Booleans | None:
-    """(T, T) the pairs of types that pairings with at most `most` blocking pairs, 0 or 1, can use;
-    None where there are no such pairings.
+    """Pairs of types (T, T) that pairings with at most `most` (0 or 1) blocking pairs can use; None
+    if there is no such pairing.
 
     Parameters
     ----------
@@ -61,7 +61,7 @@ def usable_pairs(instance: Colocation, sets: GainSets, most: int) -> Booleans | 
 def _room(
     instance: Colocation, sets: GainSets, order: Integers, place: Integers, most: int
 ) -> Integers:
-    """(T, T + 1) how many agents of a type can be beside the partner at each place."""
+    """Maximum number of agents of a type beside the partner at each rank, shape (T, T + 1)."""
     types, count = instance.types, instance.count
     each = np.minimum(count, count[:, None])
     np.fill_diagonal(each, count // 2 * 2)

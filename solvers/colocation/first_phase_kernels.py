@@ -1,4 +1,4 @@
-"""Compiled kernels of the first phase over types: whom each type can be beside at all."""
+"""Compiled kernels of the first phase over types."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ def usable(
     order: Ints, place: Ints, room: Ints, size: Ints, ask: Ints, count: Ints, most: int,
     steps: int, left: Ints, states: Ints, queue: Ints, waiting: Ints, trail: Ints,
 ) -> bool:  # fmt: skip
-    """Mark in `left` (T, T + 1) the places that pairings with at most `most` blocking pairs, 0 or
-    1, can use; False where there is none.
+    """Mark in `left` (T, T + 1) the ranks that pairings with at most `most` (0 or 1) blocking pairs
+    can use; return False if there is no such pairing.
 
     order : (T, T + 1) the partners of each type, worst first; -1 for none, and behind all.
     place : (T, T) where a partner stands in `order`.
@@ -63,7 +63,7 @@ def usable(
 
 @compiled
 def _begin(state: Ints, queue: Ints, waiting: Ints) -> None:
-    """Let every type wait to be looked at, of which nothing is known."""
+    """Reset the state and put every type into the queue."""
     for a in range(queue.size):
         queue[a] = a
         waiting[a] = True
@@ -83,7 +83,7 @@ def _mark(room: Ints, left: Ints) -> None:
 
 @compiled
 def _at_most_one(room: Ints, size: Ints, count: Ints, p: int, q: int) -> bool:
-    """Whether no more than one agent of p must leave for q, nor of q for p."""
+    """Return whether at most one agent of p must prefer q, or at most one of q must prefer p."""
     here, there = 0, 0
     for k in range(room.shape[1]):
         if k >= size[p, q]:
@@ -98,8 +98,8 @@ def _narrow(
     order: Ints, place: Ints, room: Ints, size: Ints, ask: Ints, count: Ints, state: Ints,
     queue: Ints, waiting: Ints, trail: Ints, p: int, q: int,
 ) -> bool:  # fmt: skip
-    """Take out places until nothing follows any more, each noted in `trail`; False where a type has
-    too little room.
+    """Remove ranks until no further one can be excluded, each recorded in `trail`; return False if
+    a type has too little room.
 
     Where the agents of a do not all find room behind those whom it leaves for c, one of them would
     leave for c, and c can have nobody whom it leaves for a; but p and q may block. The types that
@@ -149,7 +149,7 @@ def _narrow(
 
 @compiled
 def _nobody(queue: Ints, waiting: Ints, head: int, many: int) -> bool:
-    """False, and no type waits any more."""
+    """Clear the queue and return False."""
     for at in range(head, head + many):
         waiting[queue[at % queue.size]] = False
     return False
@@ -157,7 +157,7 @@ def _nobody(queue: Ints, waiting: Ints, head: int, many: int) -> bool:
 
 @compiled
 def _take_out(room: Ints, trail: Ints, state: Ints, a: int, k: int) -> None:
-    """Leave no room at place k of type a."""
+    """Set the room at rank k of type a to 0, recorded in `trail`."""
     trail[0, 0] += 1
     at = trail[0, 0]
     trail[at, 0] = a
@@ -170,7 +170,7 @@ def _take_out(room: Ints, trail: Ints, state: Ints, a: int, k: int) -> None:
 
 @compiled
 def _at_most(room: Ints, state: Ints, queue: Ints, waiting: Ints, at: int, a: int, k: int) -> None:
-    """One of type a is at place k or before, which is to be looked at as number `at`."""
+    """Limit type a to one agent at rank k or better, queued as entry `at`."""
     while state[HIGH, a] > k:
         state[HIGH, a] -= 1
         state[ROOM, a] += room[a, state[HIGH, a]]
@@ -180,7 +180,7 @@ def _at_most(room: Ints, state: Ints, queue: Ints, waiting: Ints, at: int, a: in
 
 @compiled
 def _take_back(room: Ints, trail: Ints) -> None:
-    """Undo what `trail` says."""
+    """Undo the changes recorded in `trail`."""
     for at in range(trail[0, 0], 0, -1):
         room[trail[at, 0], trail[at, 1]] = trail[at, 2]
     trail[0, 0] = 0
@@ -191,8 +191,8 @@ def _try_each(
     order: Ints, place: Ints, room: Ints, size: Ints, ask: Ints, count: Ints, state: Ints,
     trial: Ints, queue: Ints, waiting: Ints, trail: Ints, steps: int,
 ) -> bool:  # fmt: skip
-    """Take out every pair whose use would leave a type too little room, until none is left or the
-    steps are up; False where there is no pairing at all.
+    """Exclude every pair whose use would leave a type too little room, up to a number of steps;
+    return False if there is no pairing.
     """
     types, width = order.shape
     trail[0, 0] = 0

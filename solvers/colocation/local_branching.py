@@ -1,5 +1,5 @@
-"""Fair attribution near its relaxation: pairs of types that cost little beyond the multipliers, a
-few more or fewer of each, by small programs.
+"""Local branching for fair attribution: small programs over cheap pairs of types near the
+relaxation.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ have none.
 
 @dataclass(frozen=True)
 class BranchingLimits:
-    """What steers the search near a relaxation.
+    """Parameters of the search near a relaxation.
 
     Attributes
     ----------
@@ -64,8 +64,7 @@ class BranchingLimits:
 
 
 class LocalBranching(Incumbent[Pairing, float]):
-    """The cheapest pairing so far of no more slack than given, and the small programs near the
-    relaxation that look for a better one.
+    """Incumbent within a slack, and the small programs near the relaxation.
 
     Parameters
     ----------
@@ -100,12 +99,12 @@ class LocalBranching(Incumbent[Pairing, float]):
 
     @property
     def found(self) -> bool:
-        """Whether the best pairing has no more than the slack."""
+        """Whether the incumbent keeps the slack."""
         return bool(np.isfinite(self.value))
 
     def first(self, until: float) -> None:
-        """Look for a pairing in boxes around the relaxation's point, the smallest first, until one
-        is found that is better than what is known, or the clock says `until`.
+        """Search boxes around the relaxed point, the smallest first, until a better pairing is
+        found or `until`.
         """
         point, before = self.relaxation.point[: self.size], self.value
         for per_type, reach in BOXES:
@@ -120,8 +119,8 @@ class LocalBranching(Incumbent[Pairing, float]):
             )
 
     def improve(self, until: float, rng: np.random.Generator) -> None:
-        """Solve small programs around the best pairing until time is up, or none has been better
-        for long.
+        """Solve small programs around the incumbent until the time is up or none has improved for
+        long.
         """
         limits, last, number = self.limits, self.clock.seconds, 0
         types, per_type = float(limits.fewest), limits.both_per_type
@@ -145,11 +144,11 @@ class LocalBranching(Incumbent[Pairing, float]):
             last = self.clock.seconds if self.value < before else last
 
     def _cheap(self, per_type: float) -> Booleans:
-        """The columns of least price, so many for each type."""
+        """Columns of least reduced cost, a number for each type."""
         return np.asarray(self.order < per_type * len(self.instance.present))
 
     def _moved(self, rng: np.random.Generator) -> Floats:
-        """An optimum of the relaxation with costs that are drawn somewhat higher."""
+        """Optimum of the relaxation with randomly increased costs."""
         program, point = self.made.program, self.relaxation.point[: self.size]
         cost = program.cost.copy()
         each = (
@@ -160,14 +159,16 @@ class LocalBranching(Incumbent[Pairing, float]):
         return point if found is None else found.point[: self.size]
 
     def _between(self, point: Floats, cheap: Booleans) -> tuple[Floats, Floats]:
-        """From the best pairing to a point, and one pair further."""
+        """Column bounds from the incumbent to a point, and one pair further."""
         now = self._now[: self.size]
         low = np.maximum(np.minimum(np.floor(point), now) - 1, 0.0)
         most = np.maximum(np.ceil(point), now)
         return low, np.where(cheap, most + 1, most)
 
     def _part(self, drawn: Integers, cheap: Booleans) -> tuple[Floats, Floats]:
-        """Pairs among the types drawn may become one fewer, and the cheap ones one more."""
+        """Column bounds in which pairs of the drawn types may decrease by one and cheap ones
+        increase by one.
+        """
         ends = (self.made.first, self.made.second, self.made.alone)
         free = np.concatenate(
             [np.isin(ends[0], drawn) & np.isin(ends[1], drawn), np.isin(ends[2], drawn)]
@@ -180,7 +181,7 @@ class LocalBranching(Incumbent[Pairing, float]):
         return self.made.point(self.best)
 
     def _solve(self, low: Floats, high: Floats, seconds: float, start: bool = True) -> Stop:
-        """The program with these ends of its first columns; keeps what is better."""
+        """Solve the program with these bounds of its first columns, and keep a better pairing."""
         answer = solve_program(
             _within(self.made.program, low, high), time_limit=max(LEAST_SECONDS, seconds),
             start=self._now if start else None, heuristics=False,
@@ -203,7 +204,8 @@ def search_near(
     bound: float | None = None,
     limits: BranchingLimits | None = None,
 ) -> LocalBranching:
-    """Less mean penalty with no more than the slack given: the search when it is over.
+    """Search for less mean penalty within the given slack near the relaxation; return the finished
+    search.
 
     Begins with the program in boxes around the relaxation's point. Then, again and again, a point
     is drawn near the relaxation's, and the program solved between it and the best pairing. Unlike
@@ -230,7 +232,7 @@ def search_near(
 
 
 def _within(program: LinearProgram, low: Floats, high: Floats) -> LinearProgram:
-    """The program with closer ends of its first columns."""
+    """Copy a program with tighter bounds of its first columns."""
     lower, upper = program.lower.copy(), program.upper.copy()
     lower[: len(low)] = np.clip(low, lower[: len(low)], upper[: len(low)])
     upper[: len(low)] = np.clip(high, lower[: len(low)], upper[: len(low)])

@@ -1,5 +1,5 @@
-"""Least total penalty over very many pairs of types: pricing, odd-set cuts, and a small integer
-program at the end.
+"""Least total penalty over very many pairs of types, by pricing, odd-set cuts, and a small integer
+program.
 
 The program of `models.colocation.penalty_program` has a column for each of the T (T + 1) / 2 pairs
 of types: half a million for a thousand different agents, nearly all useless. Three exact steps
@@ -39,7 +39,7 @@ _CUT = 1e-4  # an odd set is cut off when it is violated by more
 
 @dataclass(frozen=True)
 class MatchingLimits(Routed):
-    """What steers `least_penalty_matching`.
+    """Parameters of `least_penalty_matching`.
 
     Attributes
     ----------
@@ -63,7 +63,7 @@ MATCHING_LIMITS = MatchingLimits()
 
 @dataclass(frozen=True)
 class Multipliers:
-    """What proves the bound of the linear relaxation: see `verify.pairing_bound` for how.
+    """Dual multipliers that prove the bound of the relaxation, see `verify.pairing_bound`.
 
     Attributes
     ----------
@@ -81,8 +81,8 @@ class Multipliers:
 
 
 def multipliers(instance: Colocation, start: Pairing, clock: Clock) -> Multipliers | None:
-    """The multipliers of the relaxation with the odd sets that are found, from a feasible start;
-    None when time is up first.
+    """Dual multipliers of the relaxation with odd-set cuts, from a feasible start; None at the time
+    limit.
     """
     quick = Matched(instance, start, clock) if instance.distinct else None
     if quick:
@@ -109,7 +109,7 @@ def multipliers(instance: Colocation, start: Pairing, clock: Clock) -> Multiplie
 def least_penalty_matching(
     instance: Colocation, start: Pairing, clock: Clock, limits: MatchingLimits = MATCHING_LIMITS
 ) -> Matching | Matched:
-    """Least total penalty, from a feasible start: the search when it is over.
+    """Minimize the total penalty from a feasible start; return the finished search.
 
     By blossoms where agents differ and that is quicker. Ctrl-C or the end of the time gives the
     best pairing so far with the bound reached.
@@ -136,7 +136,7 @@ def least_penalty_matching(
 
 
 class Matching(TotalPenalty):
-    """The search over pairs of types, with the bound that multipliers prove."""
+    """Search over pairs of types, with the bound that multipliers prove."""
 
     def __init__(
         self,
@@ -160,7 +160,7 @@ class Matching(TotalPenalty):
 
     @property
     def closed(self) -> bool:
-        """Whether the bound is a tenth nearer to the value than equal: means are rounded."""
+        """Whether value and bound agree to a tenth of the tolerance, because means are rounded."""
         value, bound = (total / self.instance.agents for total in (self.value, self.bound))
         scale = 0.1 * self.scale / self.instance.agents
         return value <= bound or agree(value, bound, scale)
@@ -168,9 +168,7 @@ class Matching(TotalPenalty):
     # Step 1 and 2
 
     def relax(self) -> None:
-        """The relaxation over all pairs with the odd-set cuts that are found; leaves `bound` and
-        `reduced`.
-        """
+        """Solve the relaxation over all pairs with odd-set cuts; sets `bound` and `reduced`."""
         chosen = self._first_pairs()
         place = np.full(self.instance.types, -1)
         place[self.present] = np.arange(len(self.present))
@@ -215,9 +213,7 @@ class Matching(TotalPenalty):
             self._add_cuts(living, sets)
 
     def _first_pairs(self) -> Booleans:
-        """The cheapest partners of each type, judged after each type's own cheapest is taken
-        off.
-        """
+        """Cheapest partners of each type relative to its cheapest one."""
         finite = np.where(np.isfinite(self.cost), self.cost, np.nan)
         with np.errstate(all="ignore"):
             typical = np.nan_to_num(np.sort(finite, axis=1)[:, 0], nan=0.0) / 2
@@ -232,13 +228,13 @@ class Matching(TotalPenalty):
         return cast("Booleans", np.triu(chosen | chosen.T) & np.isfinite(self.cost))
 
     def spread(self, chosen: Booleans) -> Booleans:
-        """A choice over the present types, over all types."""
+        """Extend an array over present types to all types."""
         full = np.zeros((self.instance.types, self.instance.types), dtype=bool)
         full[np.ix_(self.present, self.present)] = chosen
         return full
 
     def _price(self, dual: Floats) -> None:
-        """Reduced costs of all pairs, and the bound they prove together with the multipliers."""
+        """Reduced costs of all pairs, and the bound that they prove with the multipliers."""
         y = dual[: len(self.present)]
         capacity = (
             min(0.0, float(dual[len(self.present)])) if self.plain_rows > len(self.present) else 0.0
@@ -267,7 +263,7 @@ class Matching(TotalPenalty):
         self._latest = reduced
 
     def _wanted(self, in_set: Booleans) -> tuple[Integers, Integers]:
-        """The pairs of most negative reduced cost of each type that are not in the set."""
+        """For each type the pairs of most negative reduced cost outside the current set."""
         price = np.where(in_set | in_set.T, np.inf, self._latest)
         number = min(self.limits.joining, len(price))
         nearest = np.argpartition(price, number - 1, axis=1)[:, :number]
@@ -301,8 +297,8 @@ class Matching(TotalPenalty):
         )
 
     def _odd_sets(self, point: Floats) -> list[Booleans]:
-        """Components of the support at several thresholds that hold an odd number of agents and are
-        violated.
+        """Violated odd sets: connected components of the support at several thresholds with an odd
+        number of agents.
         """
         from scipy.sparse import coo_array
         from scipy.sparse.csgraph import connected_components
@@ -335,8 +331,8 @@ class Matching(TotalPenalty):
         return found
 
     def _odd_groups(self) -> list[Booleans]:
-        """Groups of an odd number of agents that may not share with agents outside: one of each
-        runs alone.
+        """Components of an odd number of agents that may not share with agents outside, so that one
+        agent runs alone.
         """
         from scipy.sparse.csgraph import connected_components
 
@@ -362,8 +358,8 @@ class Matching(TotalPenalty):
     # Step 3
 
     def close(self) -> None:
-        """Integer programs over the pairs of small reduced cost, until the bound meets the value or
-        time is up.
+        """Solve integer programs over the pairs of small reduced cost until the bound meets the
+        value or the time is up.
         """
         self.relaxation = self.bound
         delta = self.delta_for(int(self.limits.first_pairs * len(self.present)))
@@ -402,7 +398,7 @@ class Matching(TotalPenalty):
                 delta = (self.value - self.relaxation) * (1 + 1e-9) + 1e-12
 
     def delta_for(self, number: int) -> float:
-        """The reduced cost up to which there are about so many pairs."""
+        """Reduced cost below which there are about `number` pairs."""
         values = self.reduced[np.triu_indices(len(self.reduced))]
         values = values[np.isfinite(values)]
         if len(values) <= number:
@@ -410,8 +406,8 @@ class Matching(TotalPenalty):
         return max(1e-9, float(np.partition(values, number)[number]))
 
     def _without_prices(self, program: PairingProgram, delta: float) -> PairingProgram:
-        """The same program with the prices of jobs taken off its costs, which changes the objective
-        of no pairing: what is left is as small as the gap, and counts in an engine's tolerances.
+        """Program with the dual prices subtracted from the costs, which shifts all objectives
+        equally and improves the engine's precision.
 
         Types of whom nobody runs alone in a better pairing have no column for it.
         """
@@ -431,9 +427,7 @@ class Matching(TotalPenalty):
         return replace(program, program=shifted)
 
     def with_cuts(self, program: PairingProgram) -> PairingProgram:
-        """The integer program with the odd sets as rows, which its own cuts would take long to
-        find.
-        """
+        """Integer program with the odd-set cuts as rows."""
         if not self.sets:
             return program
         from scipy.sparse import csr_array, vstack

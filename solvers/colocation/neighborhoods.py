@@ -1,5 +1,5 @@
-"""Fair attribution improved part by part: a few types are paired anew, by a program, while all
-others stay as they are.
+"""Large-neighborhood search for fair attribution: a few types are paired anew by a program while
+the others stay.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from ..outcome import LEAST_SECONDS, Clock, Stop, raise_if_interrupted
 
 @dataclass(frozen=True)
 class PartLimits:
-    """What steers the search part by part.
+    """Parameters of the large-neighborhood search.
 
     Attributes
     ----------
@@ -54,8 +54,8 @@ def improve(
     bound: float | None = None,
     limits: PartLimits | None = None,
 ) -> Incumbent[Pairing, float]:
-    """Less slack, or less mean penalty with no more than the slack given, until time is up or the
-    largest parts bring nothing: the search when it is over.
+    """Reduce the slack, or the mean penalty within a slack, until the time is up or the largest
+    neighborhoods bring nothing; return the finished search.
 
     Parameters
     ----------
@@ -100,8 +100,8 @@ def improve(
 def _part(
     instance: Colocation, pairing: Pairing, rng: np.random.Generator, size: int, worst: bool
 ) -> Integers:
-    """Types around one, or around the two that make the slack: their co-runners, and their
-    neighbors in bandwidth.
+    """Types of a neighborhood: around one type or around the two that determine the slack, with
+    their partners and neighbors in bandwidth.
     """
     assert instance.bandwidth is not None
     mean = type_penalties(instance, pairing)
@@ -132,8 +132,8 @@ def _part(
 
 
 def _limits(bandwidth: Floats, mean: Floats, at: Floats) -> tuple[Floats, Floats]:
-    """At each bandwidth, the highest mean of those strictly below it and the lowest of those
-    strictly above it.
+    """For each bandwidth, the largest mean penalty of lower ones and the smallest of higher
+    ones.
     """
     order = np.argsort(bandwidth, kind="stable")
     highest = np.append(-np.inf, np.maximum.accumulate(mean[order]))
@@ -147,7 +147,7 @@ def _limits(bandwidth: Floats, mean: Floats, at: Floats) -> tuple[Floats, Floats
 def _paired_anew(
     instance: Colocation, pairing: Pairing, part: Integers, slack: float | None, seconds: float
 ) -> tuple[Pairing | None, Stop]:
-    """The agents of these types that share with each other, or run alone, paired anew."""
+    """Optimal pairing of the agents of some types among themselves; None at the time limit."""
     assert instance.bandwidth is not None
     # take the pairs within these types apart; everybody else stays as paired now
     member = np.zeros(instance.types, dtype=bool)

@@ -1,4 +1,4 @@
-"""Least mean penalty."""
+"""Least mean penalty of a colocation."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ TOO_LARGE = (
 
 @dataclass(frozen=True)
 class OptimalLimits:
-    """What steers `optimal`: limits of programs over pairs of types, and of pricing pairs in."""
+    """Parameters of `optimal`: limits of programs over pairs of types, and of pricing."""
 
     programs: ProgramLimits = PROGRAM_LIMITS
     matching: MatchingLimits = MATCHING_LIMITS
@@ -55,7 +55,7 @@ def optimal(
     report: Report | None = None,
     limits: OptimalLimits | None = None,
 ) -> Outcome:
-    """The pairing of least mean penalty over agents, proved (the "optimal" colocation of Cooper
+    """Minimize the mean penalty over agents, with a proof (the "optimal" colocation of Cooper
     section V).
 
     An integer program over types: its size does not depend on the number of agents. HiGHS gets it
@@ -133,7 +133,7 @@ def optimal(
 def _too_large(
     instance: Colocation, engine: EngineName, left: float | None, limits: ProgramLimits
 ) -> bool:
-    """Whether the time would be up, and with it the memory, before the first bound."""
+    """Return whether time or memory would run out before the first bound."""
     if left is None:
         return False
     if engine == "highs":

@@ -1,5 +1,5 @@
-"""The continuous relaxation of a pairing program: a bound that rests on its multipliers alone, and
-a pairing near its point.
+"""Linear relaxation of a pairing program: a bound from its multipliers, and a pairing near its
+point.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ WHOLE = 1e-6
 
 @dataclass(frozen=True, eq=False)
 class Relaxation:
-    """A solved relaxation.
+    """Solved relaxation: bound, multipliers, point.
 
     Attributes
     ----------
@@ -36,7 +36,7 @@ class Relaxation:
 
 
 def relaxed(program: LinearProgram, clock: Clock, parts: int = 1) -> Relaxation | None:
-    """The relaxation of a program all of whose columns have finite bounds.
+    """Solve the relaxation of a program with finite column bounds; None without a solution in time.
 
     None when time is up first, the clock's or one of `parts` equal parts of it, or HiGHS fails.
     Ctrl-C is raised.
@@ -53,9 +53,7 @@ def relaxed(program: LinearProgram, clock: Clock, parts: int = 1) -> Relaxation 
 
 
 def _bound(program: LinearProgram, dual: Floats) -> float:
-    """What these multipliers prove, whatever they are: every row and every column at the end that
-    is worth least.
-    """
+    """Lower bound from any multipliers: each column at its cheaper bound."""
     open_end = np.where(dual > 0, np.isinf(program.row_lower), np.isinf(program.row_upper))
     dual = np.where(open_end, 0.0, dual)
     price = program.cost - program.matrix.T @ dual
@@ -65,8 +63,8 @@ def _bound(program: LinearProgram, dual: Floats) -> float:
 
 
 def rounded(instance: Colocation, program: PairingProgram, point: Floats) -> Pairing | None:
-    """The whole part of a point's pairs, everyone else paired greedily; None where some are left
-    over.
+    """Integer part of a point's pairs, with the other agents paired greedily; None if some stay
+    unpaired.
     """
     whole = np.floor(
         np.maximum(point[: len(program.first) + len(program.alone)], 0.0) + WHOLE

@@ -1,4 +1,4 @@
-"""The least alpha from which on some pairing is stable for every matrix within the intervals."""
+"""Least alpha at which some pairing is stable for every matrix within the intervals."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _NEAR = 1e-9
 
 @dataclass(frozen=True)
 class RobustLimits:
-    """What steers `robust_alpha`.
+    """Parameters of `robust_alpha`.
 
     Attributes
     ----------
@@ -52,7 +52,7 @@ class RobustLimits:
 
 @dataclass(frozen=True)
 class RobustAlpha:
-    """The least alpha of a pairing that is stable whatever the true penalties within the intervals.
+    """Least alpha of a robustly stable pairing, with the pairing and bounds.
 
     Attributes
     ----------
@@ -91,7 +91,7 @@ def robust_alpha(
     start: Pairing | None = None,
     limits: RobustLimits | None = None,
 ) -> RobustAlpha:
-    """The least alpha at which some pairing has no possibly blocking pair, by bisection.
+    """Find the least alpha at which some pairing has no possibly blocking pair, by bisection.
 
     An agent beside b possibly gains by c iff high[a, b] - low[a, c] > alpha, so only these
     differences matter. They are finitely many decimals; between two that follow each other no gain
@@ -139,7 +139,9 @@ def robust_alpha(
 
 
 class _Bisection:
-    """An alpha that is proved too low, and the least that is known to do, of the best pairing."""
+    """Largest alpha proved too low, and the incumbent pairing with the least alpha known to
+    suffice.
+    """
 
     def __init__(
         self, instance: Colocation, engine: EngineName, clock: Clock, begin: Pairing,
@@ -154,8 +156,8 @@ class _Bisection:
         self.decided = self.confirmed = False
 
     def run(self) -> None:
-        """Halve until no difference is between, then look for the least penalty at the least
-        alpha.
+        """Bisect until no breakpoint is between the two ends, then minimize the penalty at the
+        least alpha.
         """
         while (
             self.enough - self.below > NARROW
@@ -178,8 +180,8 @@ class _Bisection:
             self.best, self.bound = cheapest.solution, cheapest.bound  # recounted there
 
     def _confirm(self) -> None:
-        """Ask the other engine about the alpha that is too low; a pairing at it would refute all
-        that was proved.
+        """Solve the program at the alpha that is too low with the other engine; a pairing would
+        refute the proof.
         """
         if self.below < 0 or self.clock.expired:
             return
@@ -191,8 +193,8 @@ class _Bisection:
             self.enough = stable_alpha(self.instance, self.best, "possible")
 
     def _tried(self, alpha: float) -> bool:
-        """Move one of the two ends by what a program says at an alpha; False when it was not
-        decided in time.
+        """Solve the program at an alpha and move one of the two ends; return False if undecided in
+        time.
         """
         found = self._program(alpha, penalty=False)
         if found is None:
@@ -206,7 +208,7 @@ class _Bisection:
         return True
 
     def _program(self, alpha: float, *, penalty: bool) -> Outcome | None:
-        """What a program says at an alpha; None when it was not decided in time."""
+        """Answer of the program at an alpha; None if undecided in time."""
         if self.clock.expired:
             self.stop = Stop.TIME_LIMIT
             return None
@@ -228,7 +230,7 @@ class _Bisection:
     def _asked(
         self, alpha: float, engine: EngineName, seconds: float | None, *, penalty: bool = False
     ) -> Outcome:
-        """What an engine says at an alpha; Ctrl-C is raised."""
+        """Answer of one engine at an alpha; raises KeyboardInterrupt."""
         self.programs += 1
         found = find_stable(
             self.instance, alpha, uncertainty="possible", penalty=penalty, time_limit=seconds,
@@ -238,7 +240,7 @@ class _Bisection:
         return found
 
     def result(self) -> RobustAlpha:
-        """What is known by now."""
+        """Current result of the bisection."""
         return RobustAlpha(
             alpha=self.enough,
             pairing=self.best,
@@ -268,15 +270,15 @@ def breakpoints(instance: Colocation, above: float = -1.0, upto: float = math.in
 
 
 def _number_between(instance: Colocation, above: float, upto: float) -> int:
-    """How many differences lie between, equal ones and neighbors of the ends included."""
+    """Number of differences between two alphas, with multiplicity and both ends."""
     return sum(int(inside.sum()) for *_, inside in _differences(instance, above, upto))
 
 
 def _differences(
     instance: Colocation, above: float, upto: float
 ) -> Iterator[tuple[Floats, Floats, Booleans]]:
-    """For each type what its agents may leave and go to (b and c; nobody last), and for which of
-    them the difference may lie above one number and at most at another.
+    """Partners b that agents of each type may leave for c, and for which pairs the difference of
+    penalties is between two numbers.
     """
     leaves, offered = compared(instance, "possible")
     present = instance.count > 0

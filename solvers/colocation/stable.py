@@ -39,7 +39,7 @@ def stable(
     report: Report | None = None,
     limits: StableLimits | None = None,
 ) -> Outcome:
-    """Fewest blocking pairs at `alpha`, then least mean penalty among them.
+    """Minimize the number of blocking pairs at `alpha`, then the mean penalty.
 
     Layered: when all agents differ, stable partitions and an exact search over deletions (the
     stable roommates problem), and over the ways to break the ties that matter where agents are
@@ -126,7 +126,7 @@ def stable(
 
 
 def _routes(search: StableSearch) -> tuple[Callable[[StableSearch], None], ...]:
-    """The routes for the agents there are; none where there is no time to make their lists."""
+    """Routes for the instance; none if there is no time to build preference lists."""
     instance, limits = search.instance, search.limits
     # stable partitions are of one order of each agent, not of one to leave by and one to go by
     different = search.certain and instance.distinct and search.alone_is_worst

@@ -1,4 +1,4 @@
-"""The best of the pairings without blocking pairs: egalitarian and minimum regret.
+"""Best pairings without blocking pair: egalitarian and minimum regret.
 
 The first level of each is to have no blocking pair, the second what is least among those pairings.
 """
@@ -34,7 +34,7 @@ def egalitarian(
     time_limit: float | None = None,
     report: Report | None = None,
 ) -> Outcome:
-    """Least mean penalty among the pairings without blocking pairs; of preference lists, least
+    """Minimize the mean penalty among the pairings without blocking pair; for preference lists, the
     total rank.
 
     First proposals, and for strict lists Irving's algorithm, leave few pairs, over which an integer
@@ -96,8 +96,8 @@ def egalitarian(
 def least_regret(
     instance: Colocation, *, time_limit: float | None = None, report: Report | None = None
 ) -> Outcome:
-    """Least worst penalty among the pairings without blocking pairs; of preference lists, minimum
-    regret.
+    """Minimize the largest penalty among the pairings without blocking pair; for preference lists,
+    the largest rank.
 
     By bisection over penalties: lists end where somebody would bear more, and proposals say whether
     a stable matching is left. An agent without partner in one stable matching is without in all,
@@ -154,8 +154,8 @@ def least_regret(
 
 
 def may_be_stable(instance: Colocation) -> bool:
-    """Whether it is one of preference lists of which it is not known at once that every pairing has
-    a blocking pair: with ties only a search knows.
+    """Return whether an instance of preference lists may have a pairing without blocking pair, as
+    far as known without a search.
     """
     if not has_lists(instance):
         return False
@@ -163,7 +163,7 @@ def may_be_stable(instance: Colocation) -> bool:
 
 
 def has_stable(instance: Colocation) -> bool:
-    """Whether it is one of strict preference lists with a stable pairing."""
+    """Return whether an instance of strict preference lists has a stable pairing."""
     return has_strict_lists(instance) and may_be_stable(instance)
 
 
@@ -171,8 +171,8 @@ def _best(
     instance: Colocation, answer: Pairing, metric: str, value: float, bound: float | None,
     stop: Stop, proof: str, clock: Clock, **facts: Any,
 ) -> Outcome:  # fmt: skip
-    """The outcome of a pairing without blocking pairs: nothing is less than none, and of those
-    pairings nothing is below `bound` in the metric.
+    """Outcome of a pairing without blocking pair, with a lower bound on the metric among such
+    pairings.
     """
     check(instance, answer)
     if blocking_pairs(instance, answer).count:
@@ -205,9 +205,7 @@ def _pairing(instance: Colocation, partner: Any) -> Pairing:
 
 
 def _none_stable(instance: Colocation, clock: Clock) -> Outcome | None:
-    """The outcome that says that strict lists have no stable pairing, or none of everyone; None
-    where they have.
-    """
+    """Outcome of strict lists without a (complete) stable pairing; None if they have one."""
     lists = lists_of_agents(instance)
     assert lists is not None
     partition = stable_partition(lists.place)

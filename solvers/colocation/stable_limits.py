@@ -1,4 +1,4 @@
-"""What steers the search for the fewest blocking pairs."""
+"""Parameters of the search for the fewest blocking pairs."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from .common import PROGRAM_LIMITS, ProgramLimits
 
 @dataclass(frozen=True)
 class StableLimits(Routed):
-    """What steers `stable`; none of it changes what is proved.
+    """Parameters of `stable`; no proof depends on them.
 
     Attributes
     ----------

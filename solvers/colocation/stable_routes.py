@@ -1,6 +1,4 @@
-"""The routes of `stable`, each from the state of the search to a better one, in the order in which
-they run.
-"""
+"""Routes of `stable` in the order in which they run; each improves the state of the search."""
 
 from __future__ import annotations
 
@@ -50,8 +48,7 @@ COUNTED: dict[Uncertainty, str] = {
 
 
 class StableSearch(Incumbent[Pairing, int]):
-    """The pairing with the fewest blocking pairs so far, of those the one of least penalty, and
-    what is proved.
+    """State of the routes: incumbent (fewest blocking pairs, then least penalty) and bounds.
 
     Attributes
     ----------
@@ -80,33 +77,35 @@ class StableSearch(Incumbent[Pairing, int]):
 
     @cached_property
     def alone_is_worst(self) -> bool:
-        """Whether the lists of agents say all that blocks."""
+        """Whether preference lists alone determine all blocking pairs."""
         return alone_is_worst(self.instance, self.counted.alpha, self.counted.mode)
 
     @property
     def everyone(self) -> bool:
-        """Whether all agents have lists: a job that may run alone at no penalty never blocks."""
+        """Whether all agents have lists; a job that may run alone without penalty never blocks."""
         return self.instance.singles_allowed == 0 or self.instance.unpaired is not None
 
     @cached_property
     def lists(self) -> WeakLists:
-        """The lists of the agents, one by one, where `everyone` has one."""
+        """Preference lists of the single agents, if `everyone` has one."""
         found = lists_of_agents(self.instance, self.counted.alpha, self.counted.mode)
         assert found is not None
         return found
 
     @property
     def probe_seconds(self) -> float:
-        """For a first search over tie-breakings."""
+        """Seconds for the first search over tie-breakings."""
         return min(self.limits.probe_seconds, self.clock.time_slice(4) or np.inf)
 
     @property
     def second_level_time(self) -> float | None:
-        """For the least penalty."""
+        """Seconds for the least penalty; None without a limit."""
         return self.clock.time_slice() or (None if self.value == 0 else self.limits.penalty_seconds)
 
     def by_deletions(self, seconds: float | None) -> None:
-        """What the search over deletions finds, and its bound where the lists say all."""
+        """Result of the search over deletions, with its bound if the lists determine all blocking
+        pairs.
+        """
         all_said = self.alone_is_worst
         known = self.bound if all_said else 0
 
@@ -129,8 +128,8 @@ class StableSearch(Incumbent[Pairing, int]):
         self, function: Callable[..., Outcome], seconds: float | None,
         report: Report | None = None, **how: Any,
     ) -> Outcome | None:  # fmt: skip
-        """What a program over types says within the time; a large one in a process of its own,
-        which does not report.
+        """Answer of a program over types within the time limit; a large one runs in a child process
+        without progress reports.
 
         None when that had to be ended.
         """
@@ -149,8 +148,8 @@ class StableSearch(Incumbent[Pairing, int]):
     def find_stable(
         self, instance: Colocation, seconds: float | None, text: str = FEW_PAIRS
     ) -> Outcome | None:
-        """Offer what `blocking.find_stable` finds, of few pairs from the best pairing on; None when
-        it was not known by the time limit.
+        """Offer the result of `blocking.find_stable` with few pairs near the incumbent; None at the
+        time limit.
 
         On a large program HiGHS looks at no clock for long, and making it takes long too: it gets a
         process of its own, which is ended.
@@ -171,14 +170,14 @@ class StableSearch(Incumbent[Pairing, int]):
         return found
 
     def _in_time(self, found: Outcome | None) -> Outcome | None:
-        """What a process of its own found; None is the time limit."""
+        """Result of a child process, or None at the time limit."""
         if found is None:
             self.stop = Stop.TIME_LIMIT
         return found
 
     def large(self, instance: Colocation, most: int | None = None) -> bool:
-        """Whether the program without blocking pairs has more ordered pairs than that: HiGHS may
-        not keep its time limit on more than `child_pairs`.
+        """Return whether a program has so many ordered pairs that HiGHS may exceed its time limit
+        (`child_pairs`).
         """
         most = self.limits.child_pairs if most is None else most
         if int(instance.allowed.sum()) <= most:
@@ -187,9 +186,7 @@ class StableSearch(Incumbent[Pairing, int]):
         return keep is not None and int(keep.sum()) > most
 
     def outcome(self) -> Outcome:
-        """The checked outcome, with both levels and the list of blocking pairs in its
-        certificate.
-        """
+        """Checked outcome with both levels and the blocking pairs in its certificate."""
         if self.value == 0:
             proof = f"a pairing without {KINDS[self.counted.uncertainty]}blocking pair is its own"
             stable = ": it is stable for every matrix within the intervals"
@@ -201,7 +198,7 @@ class StableSearch(Incumbent[Pairing, int]):
 
     @property
     def cheapest(self) -> bool:
-        """Whether the best pairing's penalty is known to be the least."""
+        """Whether the incumbent's penalty is proved minimal."""
         bound, penalty = self.penalty_bound, mean_penalty(self.instance, self.best)
         return bound is not None and agree(penalty, bound, scale(self.instance, "penalty"))
 
@@ -383,8 +380,8 @@ def count_in_steps(search: StableSearch) -> None:
 
 
 def decide(search: StableSearch, seconds: float | None = None, upto: int | None = None) -> None:
-    """Decide whether so many blocking pairs are enough: more and more, until one number cannot be
-    decided in time.
+    """Decide whether `bound`, `bound` + 1, ... blocking pairs are enough, until one number is
+    undecided in time.
 
     Parameters
     ----------
@@ -400,8 +397,8 @@ def decide(search: StableSearch, seconds: float | None = None, upto: int | None 
 
 
 def decided(search: StableSearch, most: int, seconds: float | None) -> bool:
-    """Are `most` blocking pairs enough? A no raises the bound; False when the engine could not
-    say.
+    """Decide whether `most` blocking pairs are enough and raise the bound if not; return False if
+    undecided.
     """
     found = search.ask(at_most_blocking, seconds, most=most, penalty=False)
     if found is None:
@@ -443,20 +440,24 @@ partner.
 
 
 def _clear(search: StableSearch) -> bool:
-    """Whether one program over types says soon whether zero is possible."""
+    """Return whether one program over types decides quickly whether zero is possible."""
     few = search.instance.types <= search.limits.few_types
     return few or not search.large(search.instance, search.limits.few_pairs)
 
 
 def _by_agents(search: StableSearch) -> bool:
-    """Whether agents are looked at one by one: of few types programs say more, and sooner."""
+    """Return whether agents are treated one by one; with few types, programs over types are
+    faster.
+    """
     limits, instance = search.limits, search.instance
     some = search.everyone and search.certain and instance.types > limits.few_types
     return some and "agents" in limits.routes and instance.agents <= limits.listed_agents
 
 
 def _by_rows(search: StableSearch, most: int) -> bool:
-    """Whether the pairings with so few blocking pairs are those of a linear program."""
+    """Return whether the pairings with at most `most` blocking pairs are described by a linear
+    program.
+    """
     some = search.limits.few_types < search.instance.types <= search.limits.one_types
     return most == 1 and some and search.counted.uncertainty != "possible"
 
@@ -473,7 +474,7 @@ def _share_of_ties(search: StableSearch) -> float:
 
 
 def _zero_over_types(search: StableSearch) -> None:
-    """Without blocking pair, by the program over types: least penalty, or a proof that one is
+    """Minimize the penalty without blocking pair by the program over types, or prove that one is
     needed.
     """
     seconds = search.clock.time_slice(1 / 0.6)
@@ -489,7 +490,9 @@ def _zero_over_types(search: StableSearch) -> None:
 
 
 def _cheapest_exact(search: StableSearch, most: int, seconds: float | None) -> None:
-    """Least penalty among all pairings with so few blocking pairs, or that there are none."""
+    """Minimize the penalty among all pairings with at most `most` blocking pairs, or prove that
+    there are none.
+    """
     if "exact penalty" not in search.limits.routes:
         return
     stop = search.stop
@@ -511,5 +514,5 @@ def _cheapest_exact(search: StableSearch, most: int, seconds: float | None) -> N
 
 
 def _too_few(search: StableSearch, most: int, proof: str) -> None:
-    """Raise the bound: no pairing has at most `most` blocking pairs."""
+    """Raise the bound above `most` blocking pairs."""
     search.raise_bound(most + 1, f"{most} blocking pairs are too few", proof)

@@ -1,5 +1,5 @@
-"""The bound of the aggregate program: branch and bound over servers by class, each leaf closed by
-multipliers that are checked in exact arithmetic.
+"""Branch and bound over the aggregate program, which counts servers and VMs by class; each leaf is
+closed by multipliers checked in exact arithmetic.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ WHOLE = 1e-6
 
 @dataclass(frozen=True, eq=False)
 class Aggregated:
-    """What the aggregate program says.
+    """Result of the aggregate program: bound, servers and VMs by class.
 
     Attributes
     ----------
@@ -47,7 +47,7 @@ class Aggregated:
 
 
 class ExactProgram:
-    """Bounds of a program of whole numbers from any multipliers of its rows.
+    """Integer program whose bound is computed exactly from any multipliers of its rows.
 
     Theorem (weak duality). With multipliers of the rows, each paid at the row bound of its sign,
     and each column at the end of its range where what is left of its cost is least, the sum is at
@@ -67,7 +67,7 @@ class ExactProgram:
         self.unit = BITS + int(self.shift.max(initial=0))
 
     def scaled(self, lower: Floats, upper: Floats) -> LinearProgram:
-        """The program with coefficients of about 1, and these ranges of its columns."""
+        """Linear program with coefficients scaled to about 1 and the given column bounds."""
         from scipy.sparse import diags_array
 
         given = self.program
@@ -82,14 +82,16 @@ class ExactProgram:
         )
 
     def empty(self, lower: Floats, upper: Floats) -> bool:
-        """Whether some row has no point within these ranges: all are whole numbers below 2**53."""
+        """Return whether some row is infeasible within the column bounds, in exact integers below
+        2**53.
+        """
         matrix = self.program.matrix
         plus, minus = matrix.maximum(0), matrix.minimum(0)
         least, most = plus @ lower + minus @ upper, plus @ upper + minus @ lower
         return bool(((least > self.program.row_upper) | (most < self.program.row_lower)).any())
 
     def bound(self, dual: Floats, lower: Floats, upper: Floats) -> Fraction:
-        """What multipliers of the scaled rows prove, whatever they are."""
+        """Lower bound that multipliers of the scaled rows prove, for any multipliers."""
         given = self.program
         usable = np.where(np.isfinite(given.row_lower), np.inf, 0.0)
         tight = np.where(np.isfinite(given.row_upper), -np.inf, 0.0)
@@ -114,8 +116,7 @@ class ExactProgram:
 
 
 class Dive:
-    """A program that is solved again, without whole numbers, in smaller and smaller ranges
-    of its columns.
+    """Linear relaxation that is solved repeatedly with tighter column bounds.
 
     Attributes
     ----------
@@ -129,7 +130,7 @@ class Dive:
         self._living = WarmStartedProgram(self._exact.scaled(self.lower, self.upper))
 
     def solve(self) -> Floats | None:
-        """The best point within the ranges; None where there is none, or none with all VMs."""
+        """Optimum within the column bounds; None if infeasible or if some VM is left out."""
         program = self._exact.scaled(self.lower, self.upper)
         answer = self._living.again(program, self._clock.time_slice(4))
         raise_if_interrupted(answer.stop)
@@ -147,7 +148,7 @@ def aggregate_bound(
     upper: int | None = None,
     seconds: float | None = None,
 ) -> Aggregated:
-    """Solve the aggregate program, best bound first.
+    """Solve the aggregate program by best-first branch and bound.
 
     Parameters
     ----------
@@ -225,8 +226,8 @@ def aggregate_bound(
 def spread_room(
     problem: Ruled, cost: int, clock: Clock, least: Integers | None = None
 ) -> tuple[Integers, Floats] | None:
-    """Servers (q,) of that cost at most, and VMs (s, q) by class, such that all have room to spare;
-    None where none were found.
+    """Servers (q,) of at most the given cost, and VMs by class (s, q), such that every class keeps
+    spare capacity; None if none were found.
 
     A dive: of the classes whose servers are not whole, those of the one nearest to a whole number
     may no longer be fewer (or more) than that, or else than the next one, and the program is solved
@@ -265,8 +266,8 @@ def spread_room(
 
 
 def _fractional(built: Aggregate, point: Floats) -> int | None:
-    """The column of servers that is farthest from whole, of pools before classes; None when all
-    are whole.
+    """Index of the server column farthest from an integer, pools before classes; None if all are
+    integers.
     """
     for columns in (built.pools, built.servers):
         apart = np.abs(point[columns] - np.round(point[columns]))
@@ -276,5 +277,7 @@ def _fractional(built: Aggregate, point: Floats) -> int | None:
 
 
 def counted(column: Integers, point: Floats) -> Floats:
-    """(s, p) VMs of each type on each class, whose columns of a point those are; -1 for none."""
+    """VMs of each type on each class, shape (s, p), for a point of the program; -1 where there is
+    no column.
+    """
     return np.where(column >= 0, point[np.maximum(column, 0)], 0.0)

@@ -1,5 +1,5 @@
-"""Annealing: all VMs on fewer servers than the best answer has, some of them overloaded, until none
-is.
+"""Simulated annealing for fewer servers: all VMs are placed, some servers are overloaded, and moves
+reduce the overload.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ TURNS, MOST_STEPS = 20, 1_000_000
 def anneal_steps(
     search: PortfolioState, effort: float, seconds: float | None, tries: int = 1
 ) -> None:
-    """Anneal on fewer servers, and again on fewer where it succeeds: at effort 1 by halves between
-    the best answer and what failed, later a server less each time, until it fails so many times.
+    """Anneal on fewer servers than the incumbent: at effort 1 by bisection, later one server less
+    each time, until a number of attempts fail.
 
     Steps grow with the VMs and the effort. Servers that are not overloaded join the pool of
     patterns, whether it succeeds or not.
@@ -52,7 +52,9 @@ def anneal_steps(
 def _annealed(
     search: PortfolioState, target: int, effort: float, hottest: float, until: float
 ) -> bool:
-    """Whether annealing finds an answer on servers of the best one that cost at most `target`."""
+    """Return whether annealing places all VMs on some servers of the incumbent that cost at most
+    `target`.
+    """
     from .annealing_kernels import anneal
 
     problem, rng = search.problem, search.rng

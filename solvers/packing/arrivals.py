@@ -1,5 +1,4 @@
-"""VMs that run nowhere yet: a bound on the moves that make room for them, and the servers between
-which these moves are.
+"""Bound on the moves that make room for new VMs, and the servers between which these moves happen.
 
 A relaxation to one resource that is asked in few units, such as the cards of a node. On each server
 some VMs leave and others come, within its room; of the VMs of one size and eligibility as many come
@@ -30,7 +29,7 @@ SCALE = 2**20
 
 @dataclass(frozen=True, eq=False)
 class Changes:
-    """What may happen on servers that are alike.
+    """Sets of VMs that may leave and come on servers that are alike.
 
     Attributes
     ----------
@@ -43,7 +42,7 @@ class Changes:
     server_class: Integers
 
     def and_others(self, others: Changes) -> Changes:
-        """These and others."""
+        """Union of two sets of changes."""
         return Changes(
             np.concatenate([self.leave, others.leave]),
             np.concatenate([self.come, others.come]),
@@ -52,7 +51,7 @@ class Changes:
 
 
 class ArrivalProgram:
-    """The relaxation of an instance with VMs that run nowhere.
+    """Linear relaxation of the moves that make room for new VMs.
 
     Parameters
     ----------
@@ -93,9 +92,8 @@ class ArrivalProgram:
         self.changes = Changes(none, none, np.zeros(0, dtype=np.int64))
 
     def price(self, worth: Integers) -> tuple[Integers, Integers, Integers]:
-        """Of each class of servers the least cost (in parts of `SCALE`) of a change where each VM
-        that comes is worth so much (g,), one that leaves costs that and a move; and the VMs that
-        leave and come (c, g).
+        """For each class the least cost (in units of 1/`SCALE`) of a change at dual prices (g,) of
+        VMs, with the VMs that leave and come, shape (c, g).
 
         A knapsack: VMs that stay and VMs that come fill the room.
         """
@@ -133,7 +131,9 @@ class ArrivalProgram:
         return cost, self.running - stay - same, come - same
 
     def solve(self, clock: Clock, seconds: float | None = None) -> None:
-        """Find changes, and multipliers that prove a bound; `seconds` for it."""
+        """Generate changes by column generation, with multipliers that prove a bound, within
+        `seconds`.
+        """
         groups, classes = len(self.size), len(self.room)
         until = np.inf if seconds is None else clock.seconds + seconds
         living = WarmStartedProgram(self._program(integer=False))
@@ -162,7 +162,7 @@ class ArrivalProgram:
             worth = np.round(np.clip(dual[:groups], 0, self.penalty) * SCALE).astype(np.int64)
 
     def _grow(self, living: WarmStartedProgram, added: Changes) -> None:
-        """Columns of changes."""
+        """Add columns of changes to the program."""
         groups, net = len(self.size), added.come - added.leave
         rows, values = [], []
         starts = [0]
@@ -177,8 +177,8 @@ class ArrivalProgram:
         )  # fmt: skip
 
     def _program(self, integer: bool) -> LinearProgram:
-        """The balance of each group, of which VMs may be left out, and the servers of each class;
-        with the changes that are known where these are whole.
+        """Program with a balance row for each group of VMs, which may be left out, and a row of
+        servers for each class; `integer` restricts it to known changes.
         """
         from scipy.sparse import csr_array, hstack, vstack
 
@@ -204,8 +204,8 @@ class ArrivalProgram:
         )  # fmt: skip
 
     def between(self, spare: Floats, seconds: float | None) -> tuple[list[int], int]:
-        """All servers in the order in which they help: those that change in a choice of the changes
-        that were found, so many, then those that change in part, then those with most `spare` (n,).
+        """Order all servers by their use: those with an integer change, then those with a
+        fractional one, then those with most `spare` (n,).
         """
         groups, chosen, first = len(self.size), dict[int, None](), 0
         program = self._program(integer=True)
@@ -226,9 +226,8 @@ class ArrivalProgram:
 
 
 def arrival_program(problem: Ruled, kind: Integers, placed: Integers) -> ArrivalProgram | None:
-    """The relaxation to the resource in few units of which VMs that run nowhere ask the largest
-    part of what is free, and of which some server has too little for one of them; None where there
-    is none such.
+    """Relaxation to the resource, in few units, whose free amount the new VMs need most; None if
+    there is no such resource.
     """
     arriving = np.maximum(problem.request - placed.sum(axis=0), 0)
     wanted = problem.demand.T @ arriving

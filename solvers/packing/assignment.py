@@ -1,4 +1,4 @@
-"""The plain declarative model on CP-SAT."""
+"""Exact packing by the plain declarative model on CP-SAT."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from .presolve import Counts, Reduced
 
 @dataclass(frozen=True)
 class ModelLimits:
-    """The numbers that steer `cp_sat`.
+    """Parameters of `cp_sat`.
 
     Attributes
     ----------
@@ -47,8 +47,8 @@ def cp_sat(
     report: Report | None = None,
     limits: ModelLimits = LIMITS,
 ) -> Outcome:
-    """Fewest servers by the plain declarative model: how many VMs of each type on each server, and
-    which servers are used.
+    """Find the fewest servers by the plain declarative model: the number of VMs of each type on
+    each server, and whether each server is used.
 
     Symmetry is broken: servers of a class are used in order, and in order of their VMs of the
     largest type.
@@ -121,8 +121,8 @@ def cp_sat(
 
 
 def _servers(problem: Reduced, greedy: Counts | None, start: Placement | None) -> Integers:
-    """(n,) classes of the servers the model may use: of each class as many as the best known answer
-    has in all.
+    """Class of each server in the model, shape (n,): of each class as many as the incumbent uses in
+    all.
     """
     known = [
         entry
@@ -139,7 +139,7 @@ def _servers(problem: Reduced, greedy: Counts | None, start: Placement | None) -
 def _hints(
     problem: Reduced, built: AssignmentModel, kind: Integers, greedy: Counts | None
 ) -> dict[int, int] | None:
-    """The greedy answer as a start, laid on the servers of its classes in the model's order."""
+    """Greedy answer as a start, assigned to servers in the model's order."""
     if greedy is None:
         return None
     hints: dict[int, int] = {}

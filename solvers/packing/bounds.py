@@ -1,4 +1,4 @@
-"""Lower bounds on the cost of servers that need no optimization: volume, large items, items that
+"""Combinatorial lower bounds on the cost of servers: by volume, by large items, by items that
 exclude each other.
 """
 
@@ -18,14 +18,14 @@ MOST_PAIRED = 2000
 
 @dataclass(frozen=True)
 class Bound:
-    """A proved lower bound on the cost of servers, and what proves it."""
+    """Lower bound on the cost of servers, with its source."""
 
     value: int
     by: str
 
 
 def best_bound(problem: Reduced) -> Bound:
-    """The best of the bounds below."""
+    """Best of the combinatorial lower bounds."""
     bounds = [
         Bound(volume_bound(problem), "volume"),
         Bound(large_items_bound(problem), "large items"),
@@ -36,8 +36,8 @@ def best_bound(problem: Reduced) -> Bound:
 
 
 def volume_bound(problem: Reduced) -> int:
-    """L0: for every resource, the least cost of servers with enough of it, fractions of a server
-    allowed, rounded up.
+    """Volume bound L0: for each resource, the least cost of enough capacity with fractional
+    servers, rounded up.
 
     Exact whole-number arithmetic. With one class this is max over j of ceil(demand in all /
     capacity).
@@ -95,8 +95,8 @@ def large_items_bound(problem: Reduced) -> int:
 
 
 def exclusion_bound(problem: Reduced) -> int:
-    """VMs of which no two fit on one server need as many servers: a greedy set of them, times the
-    least price.
+    """Bound by pairwise incompatible VMs: the size of a greedy set of them, times the least
+    price.
     """
     pairs = (problem.demand[:, None, :] + problem.demand[None, :, :]).reshape(problem.types**2, -1)
     pair_fits = np.zeros(problem.types**2, dtype=bool)

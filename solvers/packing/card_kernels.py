@@ -18,7 +18,7 @@ LOOKED_AT = 5
 
 
 class CardArrays(NamedTuple):
-    """Servers with cards and VMs, with what each choice loses at the prices of the program.
+    """Arrays of servers with GPUs and of VMs, with the reduced cost of each choice.
 
     demand (s, k), whole, share and weight (s,): whole cards, units of one card, and worth of a VM;
     able (s, p), capacity (p, k), cards (p,), units of a card, and most shares on one. alone: types
@@ -51,8 +51,8 @@ class CardArrays(NamedTuple):
 
 
 class Effort(NamedTuple):
-    """How servers are filled: `noise` of a loss, `spread` of the places in an order that are drawn,
-    `draws` of fillings for a card, `tries` for a server, `together` servers at a time at most.
+    """Parameters of filling servers: `noise` of a loss, `spread` of drawn positions in an order,
+    `draws` of fillings for a card, `tries` for a server, `together` servers refilled at a time.
     """
 
     noise: float
@@ -67,8 +67,8 @@ def _least_loss(
     demand: Array, whole: Array, share: Array, able: Array, loss: Array, c: int, types: Array,
     begin: int, end: int, left: Array, free: Array, cards: int, space: int, noise: float,
 ) -> Any:  # fmt: skip
-    """Of types[begin:end] the one of which a VM fits and loses least for each card, with noise; -1
-    for none.
+    """Among types[begin:end], the type that fits with the least loss for each card, with random
+    noise; -1 for none.
     """
     chosen, least = -1, np.inf
     for place in range(begin, end):
@@ -87,7 +87,7 @@ def _least_loss(
 
 @compiled
 def _filling(given: CardArrays, c: int, left: Array, effort: Effort) -> int:
-    """Of some fillings that are drawn the one that loses least, with what is left of the shares."""
+    """Draw some fillings of a card and return the one of least loss, with the remaining shares."""
     fillings, waste, order, likely = given.fillings, given.waste, given.order, given.likely
     start, sharing, price = given.start, given.sharing, given.price
     chosen, least = 0, np.inf
@@ -111,7 +111,7 @@ def _filling(given: CardArrays, c: int, left: Array, effort: Effort) -> int:
 
 @compiled
 def fill_server(given: CardArrays, c: int, left: Array, row: Array, effort: Effort) -> int:
-    """Fill an empty server of class c card by card, with what loses least of the VMs left (s,).
+    """Fill an empty server of class c card by card with the VMs (s,) of least loss.
 
     What it takes is on `row` (s,) and no longer left. Returns what that is worth.
     """
@@ -186,7 +186,7 @@ def fill_again(
     given: CardArrays, count: Array, kind: Array, worth: Array, goal: Array, left: Array,
     effort: Effort, steps: int, seed: int,
 ) -> int:  # fmt: skip
-    """Empty a few servers at a time and fill them again, unless less is placed then.
+    """Repeatedly empty a few servers and fill them again, and keep changes that do not place less.
 
     The first of them is one that misses much of what a server of its class is worth at the prices,
     goal (p,). count (n, s), worth (n,) and left (s,) are changed. Returns how much more is placed.

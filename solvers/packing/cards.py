@@ -1,4 +1,6 @@
-"""The most cards (GPUs) allocated: a bound from prices, and servers filled card by card."""
+"""Maximum number of GPUs allocated: bounds from dual prices, and a search that fills servers card
+by card.
+"""
 
 from __future__ import annotations
 
@@ -36,7 +38,7 @@ OVER = 10**7
 
 @dataclass(frozen=True)
 class CardLimits(Routed):
-    """The numbers that steer `max_gpus`; what is proved rests on none of them.
+    """Parameters of `max_gpus`; no proof depends on them.
 
     Attributes
     ----------
@@ -83,7 +85,7 @@ def max_gpus(
     report: Report | None = None,
     limits: CardLimits = LIMITS,
 ) -> Outcome:
-    """The most cards (GPUs) allocated, in whole and in part, with a bound.
+    """Maximize the GPUs allocated, whole and in part, with an upper bound.
 
     Requests are caps: all VMs are known at once, none has to be placed, and in which order they
     would arrive does not matter. The bound is that of one linear program, VMs and fillings of cards
@@ -140,7 +142,7 @@ def max_gpus(
 
 @dataclass(frozen=True, eq=False)
 class Prices:
-    """Multipliers of the rows of `cards_program`, in whole numbers of one part in `over`.
+    """Dual prices of the rows of `cards_program`, as integers over the denominator `over`.
 
     vm (s,), resource (p, k), card (p,), share (p, z), as Python's whole numbers.
     """
@@ -152,7 +154,7 @@ class Prices:
     share: list[list[int]]
 
     def bound(self, problem: CardPacking) -> int:
-        """What no answer is above, in units of weight.
+        """Upper bound that the prices prove, in units of weight.
 
         Theorem. A VM of type i on class c is worth no more than its price, and its resources and
         cards at the prices of c. A filling costs no more than a card, so what is on a server of c
@@ -167,7 +169,7 @@ class Prices:
 
 
 def valid_prices(problem: CardPacking, dual: Floats, over: int = OVER) -> Prices:
-    """Round dual multipliers (rows,) of the program and raise them until they are valid prices."""
+    """Round dual multipliers (rows,) of the program and raise them until they are dual feasible."""
     types, (classes, resources) = len(problem.request), problem.capacity.shape
     values = np.maximum(np.nan_to_num(dual, posinf=0.0), 0.0)
     parts = np.split(values, np.cumsum([types, classes * resources, classes]))
@@ -194,8 +196,8 @@ def valid_prices(problem: CardPacking, dual: Floats, over: int = OVER) -> Prices
 def card_packing(
     instance: Packing, limits: CardLimits = LIMITS
 ) -> tuple[CardPacking, Integers, int]:
-    """What the program reads of an instance, the types (s,) of it that take cards and fit, and the
-    units of a card that are one in it.
+    """Aggregated packing with cards of an instance, its types (s,) that request cards and fit, and
+    the number of card units in one unit of the program.
     """
     assert instance.cards is not None
     assert instance.card_demand is not None
@@ -230,8 +232,8 @@ def card_packing(
 
 
 def _listed(sizes: Integers, units: int, most: int) -> tuple[Integers, int, Integers]:
-    """Sizes of shares, their unit, and the fillings of a card: as they are, or, where there are too
-    many fillings, rounded down, which forbids none.
+    """Sizes of shares, their unit, and the fillings of a card; if there are too many fillings, with
+    sizes rounded down, which keeps all feasible fillings.
     """
     grain = math.gcd(*sizes.tolist()) or 1
     while True:
@@ -244,7 +246,7 @@ def _listed(sizes: Integers, units: int, most: int) -> tuple[Integers, int, Inte
 
 
 def _ways(sizes: Integers, units: int) -> float:
-    """How many fillings of a card there are, maximal or not."""
+    """Number of fillings of a card, maximal or not."""
     ways = np.zeros(units + 1)
     ways[0] = 1.0
     for size in sizes.tolist():
@@ -254,7 +256,7 @@ def _ways(sizes: Integers, units: int) -> float:
 
 
 class CardSearch(Incumbent[Placement, int]):
-    """The best placement and the best bound, in units of cards."""
+    """Search for the maximum GPUs: incumbent and bound in units of cards."""
 
     def __init__(
         self,
@@ -277,8 +279,8 @@ class CardSearch(Incumbent[Placement, int]):
         return int(placement.totals(self.instance.types) @ self.taken)
 
     def relaxed(self, less: float = 0.0) -> tuple[CardsProgram, Prices, Floats | None]:
-        """The program by classes, with a part less of each resource, prices that bound it with all
-        of them, and its optimum, if there was time.
+        """Program by classes with a part `less` of each resource, valid prices for the full
+        resources, and its optimum if there was time.
         """
         room = np.floor(self.problem.capacity * (1 - less)).astype(np.int64)
         built = cards_program(replace(self.problem, capacity=room))
@@ -288,7 +290,9 @@ class CardSearch(Incumbent[Placement, int]):
         return built, valid_prices(self.problem, dual), answer.point
 
     def run(self) -> None:
-        """The bound, the search, and the program by single servers, while something is open."""
+        """Compute the bound, then run the search and the per-server program while value and bound
+        differ.
+        """
         if not len(self.types):
             self.raise_bound(0, "no VM takes a card")
         if not self.open:
@@ -303,7 +307,7 @@ class CardSearch(Incumbent[Placement, int]):
             self._by_servers()
 
     def shown(self, prices: Prices) -> dict[str, Any]:
-        """The prices by the instance's own types, classes and sizes of shares."""
+        """Prices by the instance's own types, classes and share sizes, for the certificate."""
         of_type = [0] * self.instance.types
         for i, price in zip(self.types.tolist(), prices.vm, strict=True):
             of_type[i] = price
@@ -316,7 +320,7 @@ class CardSearch(Incumbent[Placement, int]):
         }  # fmt: skip
 
     def _search(self) -> None:
-        """Fill all servers, then some of them again and again."""
+        """Fill all servers, then refill a few of them repeatedly."""
         from .card_kernels import Effort, fill_again, fill_server
 
         limits, most = self.limits, -1.0
@@ -356,7 +360,7 @@ class CardSearch(Incumbent[Placement, int]):
         self.offer(Placement(rows, self.kind), text)
 
     def _resumed(self, count: Integers, worth: Integers, left: Integers) -> None:
-        """The best answer on the servers, instead of what is there."""
+        """Continue the search from the incumbent."""
         assert self.best is not None
         count[:] = 0
         for c in range(self.instance.classes):
@@ -369,7 +373,7 @@ class CardSearch(Incumbent[Placement, int]):
     def _arrays(
         self, built: CardsProgram, prices: Prices, point: Floats | None
     ) -> tuple[Any, Floats]:
-        """What the kernels read, and what a server of each class is worth at the prices."""
+        """Arrays for the kernels, and the value of a server of each class at the prices."""
         from .card_kernels import CardArrays
 
         problem, over = self.problem, float(prices.over)
@@ -439,8 +443,8 @@ class CardSearch(Incumbent[Placement, int]):
                 self.raise_bound(most, "the program by servers, proved by a tree of cases")
 
     def _tree(self, most: int) -> dict[str, Any] | None:
-        """The tree of cases that shows that no answer allocates more units, as a proof holds it;
-        None where there is none, or the verifier would not list the program.
+        """Tree of cases which proves that no answer allocates more units, in the form of a proof;
+        None if there is none or it exceeds the verifier's limits.
         """
         if "tree" not in self.limits.routes:
             return None
@@ -455,8 +459,8 @@ class CardSearch(Incumbent[Placement, int]):
 
 
 def in_least_units(problem: CardPacking) -> CardPacking:
-    """The same problem with each resource counted in the largest unit that divides all demands;
-    capacities are rounded down to it, which excludes no answer.
+    """Rewrite a problem with each resource in the greatest common divisor of the demands;
+    capacities are rounded down, which keeps all answers.
     """
     unit = np.maximum(np.gcd.reduce(problem.demand, axis=0), 1)
     return replace(problem, demand=problem.demand // unit, capacity=problem.capacity // unit)

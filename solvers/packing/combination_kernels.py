@@ -15,8 +15,8 @@ Array = np.ndarray[Any, Any]
 
 @compiled
 def _count_up(demand: Array, cap: Array, count: Array, left: Array, place: int) -> bool:
-    """Count one VM more of the type in this place, like an odometer: a type of which no more fit
-    goes back to 0, and the one before it counts. False after the last combination.
+    """Advance to the next combination in lexicographic order by adding a VM of the type at `place`,
+    with carry to the type before it; False after the last one.
     """
     resources = demand.shape[1]
     while place >= 0:
@@ -40,7 +40,7 @@ def _count_up(demand: Array, cap: Array, count: Array, left: Array, place: int) 
 
 @compiled
 def combinations(demand: Array, cap: Array, free: Array, most: int) -> Any:
-    """Every combination of VMs that fits, except the empty one, in lexicographic order.
+    """List all nonempty combinations of VMs that fit on a server, in lexicographic order.
 
     demand (s, k), cap (s,) most copies, free (k,). Returns (table (n, s), whole): whole False when
     there are more than `most`.
@@ -71,8 +71,8 @@ def combinations(demand: Array, cap: Array, free: Array, most: int) -> Any:
 def maximal_combinations(
     demand: Array, cap: Array, count: Array, left: Array, table: Array, number: int, steps: int
 ) -> Any:
-    """Go on listing the combinations to which no VM can be added, for so many steps or until the
-    table is full.
+    """Continue the listing of maximal combinations for a number of steps or until the table is
+    full.
 
     demand (s, k), cap (s,) most copies. State, to begin with zeros and what the server has free:
     count (s,) VMs, the last type's always 0, and left (k,) free beside them; number of rows in the

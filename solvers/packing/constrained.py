@@ -1,5 +1,5 @@
-"""Instances with rules on where VMs may run, reduced: types and classes that no rule tells apart
-are merged.
+"""Reduction of instances with placement rules: VM types and server classes that are equal in size
+and rules are merged.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from .rule_arrays import RuleArrays, rule_arrays
 
 @dataclass(frozen=True, eq=False)
 class Pooled(RuledPacking):
-    """A reduced instance as the aggregate program reads it; the classes are those of the program.
+    """Reduced instance as the aggregate program reads it, with its own classes.
 
     Attributes
     ----------
@@ -32,15 +32,17 @@ class Pooled(RuledPacking):
     of: Integers
 
     def kinds(self, servers: Integers) -> Integers:
-        """(n,) classes of the reduction of so many servers (q,) of each class here."""
+        """Class of the reduction for each server, shape (n,), given the number of servers (q,) of
+        each pooled class.
+        """
         number = np.where(self.size[self.of] > 1, 1, servers[self.of])
         return np.repeat(np.arange(len(self.of)), number)
 
 
 @dataclass(frozen=True, eq=False)
 class Ruled(Reduced, RulesOnServers):
-    """A reduced instance with its rules, in the numbers of the merged types and classes; what
-    cannot be broken is left out.
+    """Reduced instance with its rules in terms of merged types and classes; rules that cannot be
+    broken are dropped.
 
     Attributes
     ----------
@@ -51,11 +53,13 @@ class Ruled(Reduced, RulesOnServers):
 
     @property
     def kinds(self) -> tuple[tuple[int, ...], ...]:
-        """For each class here, the instance's classes merged in it."""
+        """For each reduced class, the instance's classes that it merges."""
         return self.merged_classes
 
     def able(self, count: Integers, kind: Integers) -> npt.NDArray[np.bool_]:
-        """As for `Reduced`, within the rules: where some are on zones, in the same one."""
+        """Whether each class could replace a server, as in `Reduced`, within the rules; with rules
+        on zones, only classes of the same zone.
+        """
         fits = super().able(count, kind) & (count[:, :, None] <= self.most[None]).all(axis=1)
         if self.card_column >= 0:
             fits &= self._on_cards(count)
@@ -64,7 +68,7 @@ class Ruled(Reduced, RulesOnServers):
         return fits
 
     def _on_cards(self, count: Integers) -> npt.NDArray[np.bool_]:
-        """(n, p) whether the cards of a server of each class hold VMs (n, s)."""
+        """Whether the cards of a server of each class hold the VMs (n, s), shape (n, p)."""
         whole, share = np.divmod(self.demand[:, self.card_column], self.card_units)
         sizes = np.unique(share[share > 0])[::-1].tolist()
         free = self.capacity[:, self.card_column] // self.card_units - (count @ whole)[:, None]
@@ -78,8 +82,8 @@ class Ruled(Reduced, RulesOnServers):
 
     @cached_property
     def pooled(self) -> Pooled:
-        """The classes for the aggregate program: servers that some VM forces into use, because it
-        may run on no other, are one large server to a zone and set of eligible types.
+        """Classes of the aggregate program: servers that must be in use, because some VM may run on
+        no other, are pooled into one large server a zone and set of allowed types.
 
         A relaxation: what fits on servers that are all in use fits on one as large as all of them.
         """
@@ -125,7 +129,9 @@ class Ruled(Reduced, RulesOnServers):
 
     @property
     def compatible(self) -> npt.NDArray[np.bool_]:
-        """(s, s) whether rules let VMs of two types (or two of one) share some server."""
+        """Whether the rules allow two VM types (or two VMs of one type) on one server, shape (s,
+        s).
+        """
         here = (self.most > 0).astype(np.int64)
         together = here @ here.T > 0
         for i, other in self.apart:
@@ -137,7 +143,7 @@ class Ruled(Reduced, RulesOnServers):
         return together
 
     def part(self, types: Integers, request: Integers) -> Ruled:
-        """So many VMs (n,) of some of the types (n,), with the rules on servers; what zones hold is
+        """Subproblem with VMs (n,) of some types (n,) and the rules on servers; limits of zones are
         left to the caller.
         """
         number = {int(i): place for place, i in enumerate(types)}
@@ -158,7 +164,9 @@ class Ruled(Reduced, RulesOnServers):
         )
 
     def placement(self, count: Integers, kind: Integers) -> Placement:
-        """The instance's placement; the servers of merged classes go to its classes in order."""
+        """Placement of the instance; servers of a merged class are assigned to its classes in
+        order.
+        """
         given = np.zeros(len(kind), dtype=np.int64)
         for place, members in enumerate(self.kinds):
             numbers = self.instance.server_count[list(members)]
@@ -168,7 +176,7 @@ class Ruled(Reduced, RulesOnServers):
         return Placement(self.handed_out(count), given)
 
     def now(self) -> Counts | None:
-        """What runs now, if that is an answer."""
+        """Current placement if it is feasible, else None."""
         given = self.instance
         if given.placed is None:
             return None
@@ -187,7 +195,7 @@ class Ruled(Reduced, RulesOnServers):
 
     @cached_property
     def arrays(self) -> RuleArrays:
-        """The rules as the kernels read them."""
+        """Rules as arrays for the kernels."""
         return rule_arrays(
             self.demand, self.capacity, self.most, self.limits, self.zone_limits, self.apart,
             self.spreads, self.zone, self.zones, self.card_column, self.card_units,
@@ -195,7 +203,7 @@ class Ruled(Reduced, RulesOnServers):
 
 
 def reduce_ruled(instance: Packing, *, costs: bool = False, merge: bool = True) -> Ruled:
-    """Merge VM types, and classes, that are equal by size and by every rule; drop what is absent.
+    """Merge VM types, and classes, that are equal in size and in every rule; drop absent ones.
 
     Parameters
     ----------
@@ -297,7 +305,7 @@ def reduce_ruled(instance: Packing, *, costs: bool = False, merge: bool = True) 
 def _binding(
     rules: Rules, wanted: Integers
 ) -> tuple[list[Group], list[Group], list[tuple[tuple[int, ...], int, tuple[int, ...]]]]:
-    """The limits and spreads that so few VMs could break."""
+    """Limits and spreads that the requested numbers of VMs could break."""
 
     def number(group: Sequence[int]) -> int:
         return int(wanted[list(group)].sum())
@@ -310,7 +318,7 @@ def _binding(
 
 
 def _alike(places: Iterable[int], key: Callable[[int], Hashable]) -> list[tuple[int, ...]]:
-    """The places by equal keys, in the order of the first of each."""
+    """Group positions by equal keys, in the order of first occurrence."""
     found: dict[Hashable, list[int]] = {}
     for place in places:
         found.setdefault(key(place), []).append(place)
@@ -318,6 +326,6 @@ def _alike(places: Iterable[int], key: Callable[[int], Hashable]) -> list[tuple[
 
 
 def presolved(instance: Packing, *, costs: bool = False) -> Reduced:
-    """The instance reduced, with its rules where it has any."""
+    """Reduce an instance, with its rules if it has any."""
     make = reduce_ruled if instance.has_constraints else presolve
     return make(instance, costs=costs)

@@ -1,5 +1,5 @@
-"""Compiled kernels of the search that keeps rules on where VMs may run; numba is imported with this
-module, so import it on first use.
+"""Compiled kernels of the search under placement rules; numba is imported with this module, so
+import it on first use.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ def place_by_class(
     share: Array,
     left: Array,
 ) -> None:
-    """Put so many VMs of each type on each class, each on the server that has most left of the
-    resource it has least left of: all servers of a class come to hold the same mixture.
+    """Place given numbers of VMs by type and class, each on the server with the largest free share
+    of its scarcest resource, so that servers of a class hold similar mixtures.
 
     target (s, q), order (s,) of the types, of (p,) the class meant by each of the servers', share
     (p, k) weight of a free unit. left (s,) receives
@@ -63,8 +63,8 @@ def place_by_class(
 
 @compiled
 def _has_room(rules: RuleArrays, room: Room, i: int, m: int, a: int, b: int) -> bool:
-    """Whether a VM of type i has room on server m without one of type a, and one of type b (-1:
-    none).
+    """Return whether a VM of type i fits on server m without one VM of type a and one of type b
+    (-1: none).
     """
     for j in range(rules.demand.shape[1]):
         free = room.free[m, j] + rules.demand[a, j]
@@ -202,7 +202,7 @@ def repair(
 def bring_home(
     rules: RuleArrays, room: Room, used: int, home: Array, m: int, order: Array, seed: int
 ) -> Any:
-    """Move VMs to server m, on which they are at home, as long as more VMs get home than leave it.
+    """Move VMs to their own server m as long as more VMs come home than leave it.
 
     A VM that is away comes back from a server on which more of its type are than are at home there.
     Where server m lacks room, up to `MOST_OUT` VMs that are not at home on it leave for the server

@@ -1,4 +1,4 @@
-"""The parts of the portfolio for the fewest servers that keep rules on where VMs may run."""
+"""Routes of `min_servers` and `min_cost` for instances with placement rules."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from .portfolio_state import PortfolioState
 
 
 def aggregate(search: PortfolioState, effort: float = 0.0) -> None:
-    """The bound of the aggregate program; where servers differ in cost, which may take long, at
-    first for a moment only, and again with more effort.
+    """Bound by the aggregate program, at first for a short time if servers differ in cost, later
+    with more effort.
     """
     upper = None if search.best is None else search.value
     seconds = search.slice(0.5, least=2.0)
@@ -31,7 +31,9 @@ def aggregate(search: PortfolioState, effort: float = 0.0) -> None:
 
 
 def prove(search: PortfolioState) -> None:
-    """In turns, more time each: fillings at the aggregate program's servers, and CP-SAT."""
+    """Alternate between filling the servers of the aggregate program and CP-SAT, with increasing
+    time.
+    """
     problem, effort = _ruled(search), 1.0
     kind = _servers(search)
     if len(kind) * problem.types <= search.limits.first_counts:
@@ -47,8 +49,8 @@ def prove(search: PortfolioState) -> None:
 
 
 def _fillings(search: PortfolioState, effort: float) -> None:
-    """Fillings with some servers above the bound, by halves between what was not found and the best
-    answer.
+    """Fill servers at costs above the bound, by bisection between the last failure and the
+    incumbent.
     """
     if large(_ruled(search)) or "fillings" not in search.limits.routes:
         return
@@ -62,7 +64,9 @@ def _fillings(search: PortfolioState, effort: float) -> None:
 
 
 def _filled(search: PortfolioState, cost: int, effort: float) -> bool:
-    """Whether VMs are placed on servers of that cost, chosen by the aggregate program."""
+    """Return whether all VMs are placed on servers of the given cost that the aggregate program
+    chooses.
+    """
     problem, clock = _ruled(search), search.clock
     spread = spread_room(problem, cost, clock)
     if spread is None and search.servers is not None:
@@ -88,7 +92,7 @@ def _filled(search: PortfolioState, cost: int, effort: float) -> bool:
 
 
 def _by_cp_sat(search: PortfolioState, effort: float) -> None:
-    """CP-SAT on all servers that an answer better than the best could use."""
+    """Solve by CP-SAT with all servers that a better answer could use."""
     problem, kind, limits = _ruled(search), _servers(search), search.limits
     many = len(kind) * problem.types > limits.constrained_counts * effort
     if many or "cp-sat" not in limits.routes:
@@ -110,7 +114,7 @@ def _by_cp_sat(search: PortfolioState, effort: float) -> None:
 
 
 def _servers(search: PortfolioState) -> np.ndarray:
-    """(n,) classes of the servers that an answer better than the best could use."""
+    """Class of each server that a better answer could use, shape (n,)."""
     problem = _ruled(search)
     most = (search.value - 1) // problem.price
     return np.repeat(np.arange(len(problem.price)), np.minimum(problem.limit, most))

@@ -1,5 +1,5 @@
-"""Answers at or near the bound of the aggregate program: its servers, its VMs by class, and a
-search that places what does not fit.
+"""Heuristic for answers at or near the bound of the aggregate program: its servers and VMs by
+class, and ejections for the VMs that do not fit.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ STEPS = 20
 
 
 class Filling:
-    """Servers that are open, VMs on them, and VMs that wait for a place.
+    """Open servers, the VMs on them, and the VMs that are not placed yet.
 
     Parameters
     ----------
@@ -53,8 +53,8 @@ class Filling:
         self.home = np.zeros((0, problem.types), dtype=np.int64)
 
     def place_evenly(self, count: Floats) -> None:
-        """Place so many VMs of each type by class of `pooled` (s, q), with those that are placed
-        already, the same mixture on all its servers.
+        """Place VMs by type and class of `pooled` (s, q) such that all servers of a class hold
+        similar mixtures, including VMs placed before.
         """
         from .constrained_kernels import place_by_class
 
@@ -79,8 +79,8 @@ class Filling:
         self.wait()
 
     def place_now(self, placed: Integers, home: Integers) -> None:
-        """Leave VMs (n, s) where they are as far as rules allow; the others wait. Where they are at
-        home (n, s) counts from now on.
+        """Leave VMs (n, s) on their servers as far as the rules allow; the others become unplaced.
+        Later moves count relative to `home` (n, s).
         """
         from .fitting_kernels import can, put
 
@@ -92,7 +92,7 @@ class Filling:
         self.wait()
 
     def wait(self) -> None:
-        """Let the VMs that are nowhere wait, the largest on top."""
+        """Collect the unplaced VMs, the largest first."""
         left = self.problem.request - self.room.vms.sum(axis=0)
         waiting = np.repeat(np.arange(self.problem.types), left)
         self.waiting = len(waiting)
@@ -100,13 +100,13 @@ class Filling:
 
     @property
     def size(self) -> Floats:
-        """(s,) largest share of a server that a VM takes."""
+        """Largest share of a server that a VM of each type takes, shape (s,)."""
         problem = self.problem
         found: Floats = (problem.demand * self.share.min(axis=0)).max(axis=1)
         return found
 
     def mend(self, clock: Clock, until: float) -> bool:
-        """Search until all VMs have a place (True), or the time is up."""
+        """Run ejections until all VMs are placed (True) or the time is up."""
         from .constrained_kernels import repair
 
         while self.waiting and clock.seconds < until and not clock.expired:
@@ -118,7 +118,7 @@ class Filling:
         return self.waiting == 0
 
     def bring_home(self, clock: Clock, until: float) -> None:
-        """Move VMs back to where they are at home, while more come than leave and time is left."""
+        """Move VMs back to their home servers while more come than leave and time is left."""
         from .constrained_kernels import bring_home
 
         gained = 1
@@ -132,14 +132,14 @@ class Filling:
                 gained += bring_home(self.rules, self.room, self.used, self.home, m, order, seed)
 
     def counts(self) -> Counts:
-        """The answer, when nothing waits."""
+        """The placement, if all VMs are placed."""
         vms, kind = self.room.vms[: self.used], self.room.kind[: self.used]
         full = vms.any(axis=1)
         return vms[full], kind[full]
 
 
 def _rounded(count: Floats, problem: Ruled) -> Integers:
-    """(s, q) whole VMs by class that add up to the requests, near those of the program."""
+    """Round the program's VMs by class (s, q) to integers that add up to the requests."""
     whole = np.floor(count + 1e-6).astype(np.int64)
     for i in np.flatnonzero(whole.sum(axis=1) != problem.request).tolist():
         rest = count[i] - whole[i]
@@ -151,8 +151,8 @@ def _rounded(count: Floats, problem: Ruled) -> Integers:
 
 
 def _with_caps(problem: Ruled, count: Floats) -> RuleArrays:
-    """The rules with a number of VMs for every zone of a spread instead of its skew: whoever places
-    all VMs within these numbers keeps the skew.
+    """Replace each spread by a maximum for each zone from a point of the program; placements within
+    these maxima satisfy the spread.
     """
     arrays = problem.arrays
     cap, skew = arrays.row_cap.copy(), np.full_like(arrays.row_skew, NO_CAP)

@@ -1,5 +1,5 @@
-"""Diving: fix the patterns the relaxation likes best, solve the rest again, until every VM is
-placed.
+"""Diving heuristic: fix the patterns with the largest weights in the relaxation, and solve the rest
+again until every VM is placed.
 """
 
 from __future__ import annotations
@@ -41,8 +41,8 @@ over them has so many seconds.
 
 
 class _Master(RestrictedMaster):
-    """The simplex alone: it goes on from the last basis where requests change, and its vertices
-    have more whole parts, which dives fix.
+    """Restricted master by the simplex method alone: warm starts after changed requests, and
+    vertices with many integer parts.
     """
 
     most = 0
@@ -57,8 +57,8 @@ def dive(
     *,
     seconds: float,
 ) -> Counts | None:
-    """An answer of cost at most the second target, or None when this dive finds none; it aims at
-    the first one, and at one more each time that this cannot be met any longer.
+    """Dive for an answer of cost at most the second target; it aims at the first target and raises
+    the aim by one each time it becomes unreachable. None if no answer was found.
 
     At each step all whole parts of the relaxation's solution are fixed, or else one pattern, and
     of many servers a few: the heaviest, where `rng` blurs the weights if it is given. The rest is
@@ -121,7 +121,9 @@ def dive(
 def _listed(
     rest: Reduced, solved: Relaxation, aim: int, clock: Clock
 ) -> tuple[Counts | None, bool]:
-    """An answer that meets the aim by all patterns that it could use, and whether there is none."""
+    """Answer that meets the aim, from all patterns that could be part of one, and whether it is
+    proved that there is none.
+    """
     here = np.flatnonzero(rest.request)
     left = replace(rest, demand=rest.demand[here], request=rest.request[here])
     counts, impossible = answer_at(
@@ -137,8 +139,8 @@ def _listed(
 
 @dataclass(frozen=True, eq=False)
 class _State:
-    """Where a dive stands: what is still to be served by which servers, the patterns that are
-    fixed and their cost, and the relaxation of the rest.
+    """State of a dive: unserved requests and free servers, fixed patterns with their cost, and the
+    relaxation of the rest.
     """
 
     todo: Integers
@@ -150,12 +152,12 @@ class _State:
 
     @property
     def counts(self) -> Counts:
-        """The patterns that are fixed."""
+        """Patterns fixed so far, as placement counts."""
         rows = np.array(self.rows, dtype=np.int64).reshape(-1, len(self.todo))
         return rows, np.array(self.kinds, dtype=np.int64)
 
     def fixed(self, problem: Reduced, rng: np.random.Generator | None) -> _State:
-        """The same after patterns that the relaxation likes are fixed."""
+        """State after some patterns with large weights in the relaxation are fixed."""
         todo, servers, spent = self.todo.copy(), self.servers.copy(), self.spent
         rows, kinds = list(self.rows), list(self.kinds)
         table, kind = self.relaxation.pool.arrays()
@@ -174,8 +176,8 @@ class _State:
 
 
 def _choice(state: _State, rng: np.random.Generator | None) -> list[tuple[int, int]]:
-    """Which patterns of the pool to fix, and how often: the whole parts, or some more when there
-    are none.
+    """Patterns of the pool to fix and how often: the integer parts of their weights, or some others
+    if all are below 1.
     """
     # the patterns that have a weight, all if none has
     weight = state.relaxation.weight
@@ -214,7 +216,7 @@ def _choice(state: _State, rng: np.random.Generator | None) -> list[tuple[int, i
 
 
 def _best(problem: Reduced, relaxation: Relaxation) -> Pool:
-    """The patterns that the relaxation's prices like best."""
+    """Patterns with the largest reduced profit at the relaxation's prices."""
     table, kind = relaxation.pool.arrays()
     price = problem.price[kind] * float(relaxation.prices.scale)
     merit = table @ relaxation.prices.profit.astype(float) / price
@@ -223,5 +225,5 @@ def _best(problem: Reduced, relaxation: Relaxation) -> Pool:
 
 
 def _silent(clock: Clock) -> Clock:
-    """The same deadline without a trace."""
+    """Clock with the same deadline and without a trace."""
     return Clock(clock.time_slice())

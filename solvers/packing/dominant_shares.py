@@ -1,4 +1,4 @@
-"""Fixed servers shared exactly: max-min-share (leximin dominant shares) and max-utilization."""
+"""Exact sharing of a fixed cluster: max-min-share (leximin dominant shares) and max-utilization."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from .fixed_servers import Cluster, evenly_filled, fixed_cluster
 
 @dataclass(frozen=True)
 class SharesLimits:
-    """The numbers that steer `max_min_share` and `max_utilization`.
+    """Parameters of `max_min_share` and `max_utilization`.
 
     Attributes
     ----------
@@ -45,7 +45,7 @@ class SharesLimits:
 
     @property
     def not_listed(self) -> str:
-        """Why there is no program, for the certificate."""
+        """Text for the certificate: why the program was not built."""
         return (
             f"none: a server has more than {self.columns} maximal combinations of VMs, or there "
             "was no time to list them; the answer is an even filling or the start, the bound that "
@@ -74,7 +74,7 @@ def max_utilization(
     least_share: Share = 0.0,
     limits: SharesLimits = LIMITS,
 ) -> Outcome:
-    """The placement that uses most of the cluster: the mean over resources of the share in use.
+    """Maximize utilization: the mean over resources of the share in use.
 
     Parameters
     ----------
@@ -139,7 +139,7 @@ def max_utilization(
 
 
 class _Utilization:
-    """The best placement so far, and what utilization is worth, exactly.
+    """Incumbent of `max_utilization`, with exact utilizations.
 
     Attributes
     ----------
@@ -168,22 +168,22 @@ class _Utilization:
         self._whole = [int(part / self.step) for part in self.weight]
 
     def _all(self, amount: Integers) -> list[int]:
-        """(k,) of each resource on all servers together."""
+        """Total of each resource over all servers, shape (k,)."""
         return [int(each) for each in (amount * self.servers[:, None]).sum(axis=0)]
 
     def _mean(self, amount: Sequence[int]) -> Fraction:
-        """The mean over resources of the share that amounts (k,) are of what is there."""
+        """Mean over resources of the shares that amounts (k,) are of the totals."""
         shares = (Fraction(amount[j], self._space[j]) for j in self._there)
         return sum(shares, Fraction(0)) / len(self._there)
 
     def worth(self, placement: Placement) -> Fraction:
-        """Utilization that its VMs add."""
+        """Utilization added by the VMs of a placement."""
         total = placement.totals(self.instance.types).tolist()
         return sum((n * part for n, part in zip(total, self.weight, strict=True)), Fraction(0))
 
     def offer(self, placement: Placement | None, *, ties: bool = False) -> None:
-        """Keep a placement that gives users what they are owed, if it is worth more; with `ties`
-        also one that is worth as much.
+        """Keep a placement that gives every user its least share, if it has more utilization than
+        the incumbent; with `ties` also at equal utilization.
         """
         if placement is None or (placement.totals(self.instance.types) < self.owed).any():
             return
@@ -193,7 +193,9 @@ class _Utilization:
             self.best = placement
 
     def together(self) -> Fraction:
-        """What all servers together could add: of each resource all that is asked for, or free."""
+        """Upper bound on the added utilization: for each resource, the smaller of the requests and
+        the free amount.
+        """
         cap, demand = self.cluster.cap, self.instance.demand
         asked = [
             sum(min(int(n), space + 1) * int(row[j]) for n, row in zip(cap, demand, strict=True))
@@ -202,7 +204,7 @@ class _Utilization:
         return self._mean([min(pair) for pair in zip(self._free, asked, strict=True)])
 
     def whole_fits(self, tables: list[Integers]) -> bool:
-        """Whether the program in whole steps has no number that floats are not exact at."""
+        """Whether all numbers of the integer program are exact in floats."""
         row = np.concatenate(tables).max(axis=0, initial=0).tolist()
         most = sum(n * vms for n, vms in zip(self._whole, row, strict=True))
         return bool(most * int(self.servers.sum()) < EXACT)
@@ -214,8 +216,8 @@ class _Utilization:
         *,
         whole: bool = False,
     ) -> EngineAnswer:
-        """What an engine makes of the program over maximal combinations, in whole steps or in
-        floats; the better placement of its own and that in hand is kept.
+        """Answer of an engine to the program over maximal combinations, in integers or floats; its
+        placement is offered.
         """
         program, number = self._program(tables, whole=whole)
         answer = engine(program)
@@ -224,7 +226,7 @@ class _Utilization:
         return answer
 
     def nothing_better(self, tables: list[Integers], clock: Clock) -> bool:
-        """Whether a tree of cases shows that no placement is worth more than that in hand."""
+        """Whether a tree of cases proves that no placement is better than the incumbent."""
         if self.best is None:
             return False
         program = self._program(tables, whole=True)[0]
@@ -248,7 +250,7 @@ class _Utilization:
         engine: str,
         trace: tuple[tuple[float, float | None, float | None], ...] = (),
     ) -> Outcome:
-        """The outcome, with a bound on what VMs add."""
+        """Outcome with an upper bound on the added utilization."""
         if self.best is not None and status is Status.UNKNOWN:
             status = Status.FEASIBLE
         known = None if bound is None else float(self.begin + bound)
@@ -266,8 +268,8 @@ def max_min_share(
     levels: Annotated[int, AtLeast(1, "levels to settle")] | None = None,
     limits: SharesLimits = LIMITS,
 ) -> Outcome:
-    """Leximin dominant shares on whole VMs: the least share as large as can be, then the second
-    least, and so on.
+    """Leximin dominant shares with integer VMs: maximize the least share, then the second least,
+    and so on.
 
     The exact counterpart of `DRF`, which fills greedily. Shares are of what the cluster has free in
     all, and are compared as the rationals they are: a program over sums of shares leads to a
@@ -329,8 +331,8 @@ def max_min_share(
 
 
 def least_first(instance: Packing, placement: Placement) -> tuple[Fraction, ...]:
-    """What `max_min_share` compares: the dominant shares of the users who want something, the least
-    first, negative so that less is better.
+    """Objective vector of `max_min_share`: negated dominant shares of users with requests, the
+    least share first.
     """
     total, unit = placement.totals(instance.types).tolist(), FairShare.of(instance).unit
     users = np.flatnonzero(instance.requested > 0).tolist()
@@ -340,15 +342,13 @@ def least_first(instance: Packing, placement: Placement) -> tuple[Fraction, ...]
 def sharing_enough(
     instance: Packing, placement: Placement, *, least_share: Share = 0.0
 ) -> tuple[()] | None:
-    """Whether a placement does for `max_utilization`: nothing to compare, or None where a user has
-    less than the `least_share`.
-    """
+    """Whether a placement gives every user the `least_share` of `max_utilization`: None if not."""
     enough = (placement.totals(instance.types) >= vms_owed(instance, least_share)).all()
     return () if enough else None
 
 
 class _Leximin:
-    """The best placement so far, its shares in increasing order, and the programs that improve on
+    """Incumbent of `max_min_share`, its shares in increasing order, and the programs that improve
     it level by level.
     """
 
@@ -379,7 +379,7 @@ class _Leximin:
             self.stop = self.tables
 
     def settle(self, level: int) -> Fraction:
-        """Improve the share of this level, those before it kept; returns what it cannot pass."""
+        """Maximize the share of one level with the earlier levels fixed; return its upper bound."""
         highest = self._simple(level)
         if isinstance(self.tables, Stop) or self.shares[level] >= highest:
             return highest
@@ -403,8 +403,8 @@ class _Leximin:
         return highest
 
     def _simple(self, level: int) -> Fraction:
-        """A bound on the share of this level: what the users with the smallest needs may ask for,
-        and what all servers together hold.
+        """Upper bound on the share of a level, from the users with the smallest needs and the total
+        capacity.
         """
         total = [int(amount) for amount in FairShare.of(self.instance).total]
         demand = self.instance.demand.tolist()
@@ -430,7 +430,7 @@ class _Leximin:
         return best
 
     def _estimate(self, tables: list[Integers], reached: list[Fraction]) -> None:
-        """A placement by the program over sums of shares, in floats."""
+        """Placement from a linear program over sums of shares, in floats."""
         unit = np.zeros(self.instance.types)
         unit[self.users] = [float(self.unit[user] / self.smallest) for user in self.users]
         sums = [
@@ -443,8 +443,8 @@ class _Leximin:
         self._offer(_placement(self.instance, tables, number, answer, self.cluster))
 
     def _steps(self, reached: list[Fraction]) -> list[tuple[Integers, int]]:
-        """What users must have for shares as large as these in order, and a larger one in the place
-        of the last.
+        """Numbers of VMs that users need for shares as large as those reached, with the last one
+        larger.
         """
         steps = []
         for place, share in enumerate(reached[:-1]):
@@ -453,7 +453,7 @@ class _Leximin:
         return [*steps, (self._vms(reached[-1], above=True), len(self.users) - len(reached) + 1)]
 
     def _vms(self, share: Fraction, above: bool = False) -> Integers:
-        """(s,) the fewest VMs that give a user this share, or more than it."""
+        """Fewest VMs that give each user this share, or (with `above`) more than it, shape (s,)."""
         owed = np.zeros(self.instance.types, dtype=np.int64)
         for user in self.users:
             owed[user] = (
@@ -470,21 +470,21 @@ class _Leximin:
         return answer
 
     def _offer(self, placement: Placement | None) -> bool:
-        """Keep a placement whose shares are the larger in the order of leximin."""
+        """Keep a placement whose sorted shares are lexicographically larger."""
         if placement is None or (shares := self._shares(placement)) <= self.shares:
             return False
         self.best, self.shares = placement, shares
         return True
 
     def _shares(self, placement: Placement) -> list[Fraction]:
-        """The users' dominant shares, in increasing order."""
+        """Dominant shares of the users, in increasing order."""
         total = placement.totals(self.instance.types).tolist()
         return sorted(total[user] * self.unit[user] for user in self.users)
 
 
 @validate_options
 def vms_owed(instance: Packing, least_share: Share) -> Integers:
-    """(s,) fewest VMs that give every user who wants something a dominant share.
+    """Fewest VMs that give every user with requests the least dominant share, shape (s,).
 
     A share is large enough when the float it rounds to is: 3 of 10 VMs are .3 of them.
 
@@ -504,9 +504,7 @@ def vms_owed(instance: Packing, least_share: Share) -> Integers:
 def _solved(
     program: LinearProgram, clock: Clock, report: Report | None, limits: SharesLimits
 ) -> EngineAnswer:
-    """What HiGHS makes of a program; in a process of its own where it may look at no clock for
-    long.
-    """
+    """Solution of a program by HiGHS, in a child process if it may ignore the clock for long."""
     if program.columns > limits.keeps_time:
         return solve_in_subprocess(program, time_limit=clock.time_slice())
     return solve_program(program, time_limit=clock.time_slice(), report=report)
@@ -515,8 +513,8 @@ def _solved(
 def combinations(
     instance: Packing, cluster: Cluster, clock: Clock, limits: SharesLimits = LIMITS
 ) -> list[Integers] | Stop:
-    """Maximal combinations per class; or why not: the time is up, or there are more than
-    `limits.columns` for a class, or than `limits.steps` can list.
+    """Maximal combinations of VMs by class; or the reason for stopping: time limit, more than
+    `limits.columns` for a class, or more than `limits.steps` of work.
     """
     from .combination_kernels import maximal_combinations
 
@@ -549,7 +547,7 @@ def _placement(
     answer: EngineAnswer,
     cluster: Cluster,
 ) -> Placement | None:
-    """The servers a point stands for, without VMs beyond the requests."""
+    """Placement of a point of the program, without VMs beyond the requests."""
     if answer.point is None:
         return None
     rows, kinds = [], []

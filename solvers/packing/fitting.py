@@ -1,5 +1,5 @@
-"""Greedy packers of all requests that keep rules on where VMs may run, if there are any: first fit,
-best fit, dot product, square norm, random fit.
+"""Greedy packers that respect placement rules, if there are any: first fit, best fit, dot product,
+square norm, random fit.
 
 They open servers in one order of classes: cheapest per capacity first, capacity being the sum over
 resources of the share of all demand that one server could take; ties to the lowest class.
@@ -37,8 +37,8 @@ def fit(
     rule: Literal["first", "best", "random"] = "first",
     rng: np.random.Generator | None = None,
 ) -> Counts | None:
-    """Place runs of VMs, each on the first, the fullest or a drawn server that can take it; None
-    when servers or zones do not allow it.
+    """Place runs of equal VMs, each on the first, the fullest or a random server that can take it;
+    None if servers or zones are exhausted.
 
     The fullest is measured by the free shares of a server's capacity added up; ties to the first. A
     VM that rules keep out of all servers waits for the next ones to be placed: a skew may let it in
@@ -75,8 +75,8 @@ def fit(
 
 
 def fill(problem: Reduced, rule: Literal["dot", "L2"]) -> Counts | None:
-    """Fill one server after the other by a rule on vectors; None when servers or zones do not allow
-    it.
+    """Fill one server after the other by a vector rule (dot product or norm); None if servers or
+    zones are exhausted.
 
     Parameters
     ----------
@@ -102,8 +102,8 @@ def fill(problem: Reduced, rule: Literal["dot", "L2"]) -> Counts | None:
 def fit_at_random(
     problem: Reduced, rng: np.random.Generator, types: Integers | None = None
 ) -> Counts | None:
-    """Place VMs in random order, each on a server drawn among the open ones where it fits; None
-    when servers or zones do not allow it.
+    """Place VMs in random order, each on a random open server where it fits; None if servers or
+    zones are exhausted.
 
     Parameters
     ----------
@@ -114,36 +114,34 @@ def fit_at_random(
 
 
 def runs(problem: Reduced, types: Integers | None = None) -> Integers:
-    """(n,) type of each VM, type by type, in the order of the reduction when none is given."""
+    """Type of each VM, shape (n,), type by type, in the reduction's order by default."""
     order = np.arange(problem.types) if types is None else types
     return np.repeat(order, problem.request[order])
 
 
 def large(problem: Reduced) -> bool:
-    """Whether packers that go VM by VM would take minutes, whatever servers cost."""
+    """Return whether packers that place VM by VM would take minutes."""
     servers = volume_bound(replace(problem, price=np.ones_like(problem.price)))
     return problem.vms * servers > MOST_STEPS
 
 
 def preference(problem: Reduced) -> Integers:
-    """(p,) classes in the order in which servers are opened."""
+    """Order in which server classes are opened, shape (p,)."""
     total = np.maximum((problem.demand * problem.request[:, None]).sum(axis=0), 1)
     volume = (problem.capacity / total).sum(axis=1)
     return np.argsort(problem.price / volume, kind="stable")
 
 
 def decreasing(problem: Reduced) -> Integers:
-    """(s,) types by decreasing size, the sum of their shares of the largest capacities; ties by
-    index.
+    """Types by decreasing size (sum of shares of the largest capacities), ties by index, shape
+    (s,).
     """
     size = (problem.demand / np.maximum(problem.capacity.max(axis=0), 1)).sum(axis=1)
     return np.argsort(-size, kind="stable")
 
 
 def trimmed(count: Integers, kind: Integers, request: Integers) -> Counts:
-    """Without VMs beyond the request, taken from the last servers, and without servers that hold
-    nothing.
-    """
+    """Remove surplus VMs from the last servers, and servers without VMs."""
     before = np.cumsum(count, axis=0) - count
     kept = np.clip(request - before, 0, count)
     full = kept.any(axis=1)
@@ -151,7 +149,9 @@ def trimmed(count: Integers, kind: Integers, request: Integers) -> Counts:
 
 
 def recolored(problem: Reduced, counts: Counts) -> Counts:
-    """The same VMs together on the cheapest servers that can hold them: an assignment problem."""
+    """Assign the same groups of VMs to the cheapest servers that can hold them: an assignment
+    problem.
+    """
     from scipy.optimize import linear_sum_assignment
 
     count, kind = counts
@@ -165,7 +165,7 @@ def recolored(problem: Reduced, counts: Counts) -> Counts:
 
 
 def _packed(problem: Reduced, pack: Callable[[Room], int]) -> Counts | None:
-    """Run a packer with room for some servers, and for more as long as they do not suffice."""
+    """Run a packer with space for some servers, and again with more while they do not suffice."""
     most = int(min(problem.limit.sum(), problem.vms))
     rows = min(most, FIRST_ROWS)
     while True:

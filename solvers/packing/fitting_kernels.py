@@ -19,7 +19,7 @@ FIRST, BEST, RANDOM = 0, 1, 2
 
 @compiled
 def fits(demand: Array, i: int, room: Array, m: int) -> bool:
-    """Whether a VM of type i fits what row m of `room` has."""
+    """Return whether a VM of type i fits into row m of `room`."""
     for j in range(demand.shape[1]):
         if demand[i, j] > room[m, j]:
             return False
@@ -28,7 +28,7 @@ def fits(demand: Array, i: int, room: Array, m: int) -> bool:
 
 @compiled
 def can(rules: RuleArrays, room: Room, i: int, m: int) -> bool:
-    """Whether server m can take one more VM of type i."""
+    """Return whether server m can take one more VM of type i."""
     c = room.kind[m]
     if room.vms[m, i] >= rules.most[i, c]:
         return False
@@ -49,8 +49,8 @@ def can(rules: RuleArrays, room: Room, i: int, m: int) -> bool:
 
 @compiled
 def on_cards(rules: RuleArrays, room: Room, i: int, m: int) -> bool:
-    """Whether the VMs of server m and one more of type i find room on its cards, by first fit
-    decreasing: where it says no, another order may fit.
+    """Return whether the VMs of server m and one more of type i fit on its cards by first fit
+    decreasing; a negative answer may be wrong.
     """
     column, units = rules.card_column, rules.card_units
     if rules.demand[i, column] == 0:
@@ -75,7 +75,7 @@ def on_cards(rules: RuleArrays, room: Room, i: int, m: int) -> bool:
 
 @compiled
 def in_zone(rules: RuleArrays, room: Room, i: int, z: int) -> bool:
-    """Whether zone z can take one more VM of type i."""
+    """Return whether zone z can take one more VM of type i."""
     for place in range(rules.row_start[i], rules.row_start[i + 1]):
         row = rules.row_item[place]
         if room.total[row, z] >= rules.row_cap[row, z]:
@@ -93,7 +93,7 @@ def in_zone(rules: RuleArrays, room: Room, i: int, z: int) -> bool:
 
 @compiled
 def put(rules: RuleArrays, room: Room, i: int, m: int, number: int) -> None:
-    """Put VMs of type i on server m; a negative number takes them off."""
+    """Add VMs of type i to server m; a negative number removes them."""
     c = room.kind[m]
     room.vms[m, i] += number
     for j in range(rules.demand.shape[1]):
@@ -118,8 +118,8 @@ def _opened(
     demand: Array, i: int, capacity: Array, preference: Array, left: Array, kind: Array,
     free: Array, used: int,
 ) -> int:  # fmt: skip
-    """Open a server, as row `used`, of the first class in the order of preference that a VM of type
-    i fits; -1 when there is none left, or no row for it.
+    """Open a server, as row `used`, of the first class in `preference` that a VM of type i fits; -1
+    if there is none left, or no row for it.
     """
     if used == len(kind):
         return -1
@@ -136,7 +136,7 @@ def _opened(
 
 @compiled
 def _sort(room: Array, slack: Array, found: int) -> None:
-    """Sort the first `found` entries of both arrays by `slack`, those that are equal as they stand.
+    """Stable sort of the first `found` entries of both arrays by `slack`.
 
     A stable merge sort, runs of 1, 2, 4... joined in turn: numba takes longer to compile its own
     `argsort` than all else here.
@@ -305,7 +305,7 @@ def fill_servers(
     preference: Array,
     plain: bool,
 ) -> Any:
-    """Open one server after the other and fill it with the VM that suits best what is free.
+    """Open one server after the other and fill it with the VMs of best score for the free capacity.
 
     norm False: largest weighted dot product with what is free; True: least weighted square norm of
     what is left. weight (p, k). The next server is of the first class by preference that can take
@@ -369,8 +369,7 @@ def fill_servers(
 def place_at_random(
     rules: RuleArrays, room: Room, order: Array, draw: Array, preference: Array
 ) -> Any:
-    """Place VMs one by one on a server drawn among the open ones where they fit; `draw` (n,) in [0,
-    1) chooses.
+    """Place VMs one by one on a random open server where they fit; `draw` (n,) in [0, 1) chooses.
 
     Returns servers used, or -1 - place when a VM fits nowhere.
     """

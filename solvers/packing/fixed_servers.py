@@ -1,4 +1,4 @@
-"""The servers of a cluster of fixed size, one by one, and how many VMs each user may get."""
+"""Servers of a fixed cluster one by one, and the maximum number of VMs of each user."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _HALVINGS = 30
 
 @dataclass(frozen=True, eq=False)
 class Cluster:
-    """Servers one by one, class by class.
+    """Servers of a cluster one by one, class by class.
 
     Attributes
     ----------
@@ -38,7 +38,7 @@ class Cluster:
 
     @property
     def servers(self) -> int:
-        """P."""
+        """Number of servers."""
         return len(self.kind)
 
     @property
@@ -48,7 +48,7 @@ class Cluster:
 
 
 def fixed_cluster(instance: Packing) -> Cluster:
-    """The servers of an instance with elastic requests (or such as may be served in part).
+    """Cluster of an instance with elastic or partial requests.
 
     Raises
     ------
@@ -87,8 +87,7 @@ def fixed_cluster(instance: Packing) -> Cluster:
 
 
 def evenly_filled(instance: Packing, cluster: Cluster) -> Placement:
-    """VMs of about equal dominant shares, then whatever else fits: an answer at once, however many
-    VMs it has.
+    """Quick heuristic: VMs for about equal dominant shares, then whatever else fits.
 
     First fit in bulk, the user of largest VMs first, at the largest share that a bisection finds.
     """
@@ -110,7 +109,7 @@ def evenly_filled(instance: Packing, cluster: Cluster) -> Placement:
 def _first_fit(
     cluster: Cluster, demand: Integers, wanted: Integers, order: Integers, begun: Integers
 ) -> Integers:
-    """(P, s) what is begun and as many more of the wanted VMs as fit, user by user."""
+    """Fill a started placement (P, s) with the wanted VMs by first fit, user by user."""
     count = begun.copy()
     free = cluster.free - count @ demand
     for i in order.tolist():

@@ -1,4 +1,4 @@
-"""The part of the portfolio that closes the gap: integer programs over all patterns that count."""
+"""Route that closes the gap: integer programs over all patterns that a better answer could use."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ KEEPS_TIME = 2_000
 
 
 def by_enumeration(search: PortfolioState, effort: float) -> None:
-    """Every pattern an answer at the bound could use, by reduced cost; the program over them finds
+    """Solve a program over all patterns whose reduced cost allows an answer at the bound; it finds
     one or raises the bound.
     """
     assert search.relaxation is not None
@@ -39,10 +39,8 @@ def by_enumeration(search: PortfolioState, effort: float) -> None:
 def answer_at(
     problem: Reduced, prices: Prices, target: int, seconds: float | None, *, most: int, nodes: int
 ) -> tuple[Counts | None, bool]:
-    """An answer that costs at most `target` by the program over all patterns that it could use, and
-    whether there is none, by a tree of cases whose leaves are closed in integers; neither is known
-    where there are more than `most` of a class, `nodes` do not list them, or the program is not
-    solved, or no tree is found, in so many seconds.
+    """Find an answer of cost at most `target` by the program over all useful patterns, or prove by
+    a tree of cases with integer leaves that there is none.
 
     An answer of cost T has sum over its servers of (cost x scale + rent - profit of the pattern) at
     most T x scale + sum rent x servers - sum profit x request, and no term is negative: a pattern
@@ -84,8 +82,8 @@ def answer_at(
 def _made_of(
     problem: Reduced, table: Integers, kind: Integers, most: int, seconds: float | None
 ) -> tuple[Counts | None, bool]:
-    """An answer made of these patterns that costs at most `most`, and whether the engine says that
-    there is none.
+    """Find an answer of these patterns that costs at most `most`, and return whether the engine
+    claims that there is none.
     """
     program = pattern_program(
         table, kind, problem.request, problem.servers, problem.price, integer=True, most=most

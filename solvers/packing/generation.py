@@ -1,4 +1,4 @@
-"""Column generation: the relaxation over patterns, with a bound that holds at every round."""
+"""Column generation for the relaxation over patterns, with a valid bound in every round."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ so many times.
 
 @dataclass(frozen=True, eq=False)
 class Prices:
-    """Dual prices in whole numbers, and the bound they prove.
+    """Integer dual prices with the bound they prove.
 
     Attributes
     ----------
@@ -66,7 +66,7 @@ class Prices:
 
 @dataclass(frozen=True, eq=False)
 class Relaxation:
-    """What column generation ends with.
+    """Result of column generation.
 
     Attributes
     ----------
@@ -99,7 +99,7 @@ def generate(
     nodes: int = 200_000,
     master: RestrictedMaster | None = None,
 ) -> Relaxation:
-    """Solve the relaxation over all patterns.
+    """Solve the relaxation over all patterns by column generation.
 
     It ends when no pattern improves it, when its bound (rounded up) meets the value of the patterns
     met (rounded up) or `upper`, or when `seconds` are over; the bound holds in each case (Farley
@@ -180,8 +180,8 @@ def generate(
 def prices_of(
     problem: Reduced, profit: Integers, tops: list[int], scale: int, income: int | None = None
 ) -> Prices:
-    """The bound that prices prove, given for each class an upper bound `tops` on the profit of any
-    pattern, and what all that is to be served is worth, where that is not the sum of the requests.
+    """Bound that integer prices prove, given upper bounds `tops` on the profit of any pattern by
+    class, and the value of all requests if it is not their sum.
 
     Cost x scale >= profit of a pattern - rent of its class, for every pattern, so
     cost >= (sum profit x request - sum rent x servers) / scale; the scale is the least that classes
@@ -221,8 +221,8 @@ def prices_of(
 def _whole_duals(
     problem: Reduced, duals: Floats, scale: int, penalty: float
 ) -> tuple[Integers, Integers]:
-    """(s,) prices of VMs and (p,) rents of classes in whole multiples of 1 / scale; any such prices
-    prove a bound.
+    """Prices (s,) of VMs and rents (p,) of classes as integers over `scale`; any such prices prove
+    a bound.
     """
     highest = min(penalty, float(dearest(problem, scale)))
     profit = np.floor(np.clip(duals[: problem.types], 0.0, highest) * scale).astype(np.int64)
@@ -239,8 +239,8 @@ def _whole_duals(
 def _between(
     center: Prices | None, outer: tuple[Integers, Integers], scale: int, inward: float
 ) -> tuple[Integers, Integers]:
-    """Prices and rents of the master, moved by a part of the way towards those of the best bound,
-    which no pattern passes (in-out separation, Ben-Ameur and Neto 2007).
+    """Prices and rents between those of the master and those of the best bound (in-out separation,
+    Ben-Ameur and Neto 2007).
     """
     if center is None or inward == 0:
         return outer
@@ -256,8 +256,8 @@ def _price_all(
     problem: Reduced, pool: Pool, profit: Integers, rent: Integers, scale: int, nodes: int,
     *, spread: bool = False,
 ) -> tuple[list[int], bool]:  # fmt: skip
-    """Put the best patterns of every class in the pool, with `spread` the best of every type too;
-    returns upper bounds on their profit, and whether they are tight.
+    """Add the best patterns of every class (with `spread`, of every type) to the pool; return upper
+    bounds on their profit, and whether these are tight.
     """
     tops, exact = [], True
     slack = scale // ACCURACY
@@ -278,7 +278,7 @@ def _price_all(
 
 
 def _singles(problem: Reduced, pool: Pool) -> None:
-    """For every type, a server that holds as many of it as fit."""
+    """Pattern for each type that holds as many of it as fit."""
     for kind, capacity in enumerate(problem.capacity):
         for i in np.flatnonzero(problem.request).tolist():
             needs = problem.demand[i] > 0

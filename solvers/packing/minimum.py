@@ -1,6 +1,4 @@
-"""Fewest servers, or the cheapest: a portfolio that always has an answer, a bound, and the name of
-what proved it.
-"""
+"""Fewest or cheapest servers, by a list of routes that always ends with an answer and a bound."""
 
 from __future__ import annotations
 
@@ -47,7 +45,7 @@ def min_servers(
     report: Report | None = None,
     limits: PortfolioLimits = LIMITS,
 ) -> Outcome:
-    """The fewest servers that hold all requests, with a proof.
+    """Find the fewest servers that hold all requests, with a proof.
 
     A portfolio, each part of which runs only while bound and value differ: greedy packings (FF,
     FFD, BFD, dot, L2); bounds by volume, large items and exclusion; annealing on
@@ -108,8 +106,8 @@ def min_cost(
     report: Report | None = None,
     limits: PortfolioLimits = LIMITS,
 ) -> Outcome:
-    """The cheapest servers that hold all requests, with a proof: `min_servers` with each server at
-    its class's cost.
+    """Find the cheapest servers that hold all requests, with a proof: `min_servers` with the costs
+    of classes.
 
     Where costs differ `cotenant.solve` begins it with what `min_servers` and `fewest_moves` find,
     each in a quarter of the time that is left, 5 s at most: it ends no dearer.
@@ -129,9 +127,7 @@ def min_cost(
 
 
 def cheap_starts(instance: Packing) -> tuple[str, ...]:
-    """What `cotenant.solve` begins `min_cost` with, where servers differ in cost: few are often
-    cheap, and so are those on which VMs are now.
-    """
+    """Methods whose answers are starts of `min_cost` where servers differ in cost."""
     return ("min-servers", "fewest-moves") if len(np.unique(instance.server_cost)) > 1 else ()
 
 
@@ -169,7 +165,7 @@ def _minimum(
 
 
 def many_vms(instance: Packing) -> bool:
-    """Whether VMs are so many that time should not grow with their number."""
+    """Return whether the number of VMs is so large that run time must not grow with it."""
     if instance.services or instance.unbounded.any():
         return False
     if instance.has_constraints:
@@ -199,7 +195,7 @@ def _run(
 
 
 def _outcome(search: PortfolioState) -> Outcome:
-    """What the search ends with."""
+    """Outcome of the search."""
     certificate = {"found_by": search.found_by, "bound_by": search.bound_by, **search.proof}
     if search.relaxation is not None:
         certificate |= {"patterns": len(search.pool), "relaxation": search.relaxation.value}

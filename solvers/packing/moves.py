@@ -1,4 +1,4 @@
-"""Fewest moves: from what runs now to a placement on few servers."""
+"""Fewest moves from the current placement to one on few or cheap servers."""
 
 from __future__ import annotations
 
@@ -41,8 +41,8 @@ def fewest_moves(
     cost: Annotated[int, AtLeast(1, "a whole cost of servers")] | None = None,
     limits: MovesLimits = LIMITS,
 ) -> Outcome:
-    """The fewest VMs that leave their server so that no more than some servers are in use, or none
-    that cost more than some amount in all, with a proof.
+    """Minimize the VMs that leave their server, with at most `servers` servers in use or at most
+    `cost` in all, with a proof.
 
     A VM stays if it is on the server that it is on now; VMs that do not run now are no moves. The
     bound is the aggregate program's with the VMs that stay (its multipliers are checked in whole
@@ -107,9 +107,9 @@ def moves_bound(
     cost: int | None = None,
     quick: bool = False,
 ) -> int:
-    """A proved bound on the VMs that leave their server where at most some are in use, and cost
-    so much at most, by changes of single servers where VMs arrive, and by the aggregate program
-    (unless it has to be `quick` and the first says something).
+    """Lower bound on the VMs that leave their server with at most some servers of at most some
+    cost, from changes of single servers where VMs arrive, and from the aggregate program (unless
+    `quick`).
     """
     search = MovesSearch(instance, Clock(seconds), np.random.default_rng(0), cost=cost)
     search.servers = search.servers if servers is None else servers
@@ -120,7 +120,7 @@ def moves_bound(
 
 
 def _limit(search: MovesSearch, servers: int | None, start: Placement | None) -> None:
-    """How many servers may be in use, and bounds on how many are needed and what they cost."""
+    """Maximum number of servers in use, with bounds on the number needed and on their cost."""
     given = {"servers": servers, "cost": search.cost}
     search.asked = {name: most for name, most in given.items() if most is not None}
     search.least = dict.fromkeys(search.asked or ["servers"], 1)
@@ -149,7 +149,7 @@ def _limit(search: MovesSearch, servers: int | None, start: Placement | None) ->
 
 
 def _run(search: MovesSearch) -> None:
-    """What runs now, then the routes while there is anything to decide."""
+    """Offer the current placement, then run the routes while value and bound differ."""
     search.offer(Placement(search.present, search.instance.server_class), "what runs now")
     effort, routes, named = 1.0, FIRST, search.limits.routes
     while search.open:
@@ -163,7 +163,7 @@ def _run(search: MovesSearch) -> None:
 
 
 def _outcome(search: MovesSearch) -> Outcome:
-    """What the search ends with."""
+    """Outcome of the search."""
     words = {"servers": "fewest_servers", "cost": "least_cost"}
     certificate: dict[str, Any] = search.asked or {"servers": search.servers}
     certificate = certificate | {words[name]: least for name, least in search.least.items()}

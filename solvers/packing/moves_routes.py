@@ -1,5 +1,5 @@
-"""The routes of `fewest_moves`, each from the state of the search to a better one, in the order in
-which they run.
+"""Routes of `fewest_moves` in the order in which they run; each improves the state of the
+search.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from .minimum import min_cost, min_servers
 
 @dataclass(frozen=True)
 class MovesLimits(Routed):
-    """The numbers that steer `fewest_moves`; what is proved rests on none of them.
+    """Parameters of `fewest_moves`; no proof depends on them.
 
     Attributes
     ----------
@@ -61,8 +61,8 @@ LIMITS = MovesLimits()
 def within(
     instance: Packing, placement: Placement, *, servers: int | None = None, cost: int | None = None
 ) -> tuple[int, ...] | None:
-    """What `fewest_moves` compares before the moves: the servers, unless so many may be in use, or
-    they may cost so much; None for a placement beyond these limits.
+    """Objective that `fewest_moves` minimizes before the moves: servers or cost above the limits;
+    None for a placement within them.
     """
     if servers is None and cost is None:
         return (placement.servers,)
@@ -72,8 +72,8 @@ def within(
 
 
 class MovesSearch(Incumbent[Placement, int]):
-    """The best answer and the best bound, on how many servers of what cost, and where VMs are
-    now.
+    """State of the routes: incumbent, bound, limits on servers and cost, and current positions of
+    VMs.
     """
 
     def __init__(
@@ -103,7 +103,7 @@ class MovesSearch(Incumbent[Placement, int]):
         return stays(self.instance, placement.count, placement.server_class)[1]
 
     def offer(self, answer: Placement | None, text: str = "") -> bool:
-        """Keep an answer on no more than so many servers of so much cost if it is the best."""
+        """Keep an answer within the limits if it is better than the incumbent."""
         if answer is None or within(
             self.instance, answer, servers=self.servers, cost=self.cost
         ) is None:  # fmt: skip
@@ -112,21 +112,21 @@ class MovesSearch(Incumbent[Placement, int]):
 
     @property
     def counts(self) -> int:
-        """Servers times types."""
+        """Number of servers times number of types."""
         return len(self.kind) * self.problem.types
 
     @property
     def open(self) -> bool:
-        """Whether there is anything left to decide, and time to do it."""
+        """Whether value and bound differ and time is left."""
         return super().open and not self.impossible
 
     def seconds(self, share: float, most: float) -> float:
-        """Seconds for one part: a share of what is left, and no more than `most`."""
+        """Seconds for one route: a share of the remaining time, at most `most`."""
         left = self.clock.left
         return most if left is None else min(share * left, most)
 
     def program(self, spare: float = 0.0) -> Moves:
-        """The aggregate program of moves, with room to spare or without."""
+        """Aggregate program of moves, with or without spare capacity."""
         problem = self.problem
         stay = np.minimum(self.placed, problem.most.T[self.kind])
         return moves_program(
@@ -135,7 +135,9 @@ class MovesSearch(Incumbent[Placement, int]):
         )  # fmt: skip
 
     def arrivals(self) -> ArrivalProgram | None:
-        """The bound of VMs that run nowhere yet, where there are some."""
+        """Program that bounds the moves for VMs that run nowhere yet; None if there are no such
+        VMs.
+        """
         program = arrival_program(self.problem, self.kind, self.placed)
         if program is not None:
             program.solve(self.clock, self.seconds(0.3, 20.0))
@@ -144,14 +146,16 @@ class MovesSearch(Incumbent[Placement, int]):
         return program
 
     def on_servers(self, placement: Placement) -> Integers:
-        """(n, s) VMs of the reduction's types on each server, where most stay."""
+        """VMs of the reduction's types on each server, shape (n, s), with identical servers
+        permuted such that most VMs stay.
+        """
         on, _ = stays(self.instance, placement.count, placement.server_class)
         now: Integers = np.zeros_like(self.placed)
         now[on] = placement.count[:, [group[0] for group in self.problem.members]]
         return now
 
     def offer_rows(self, count: Integers, server: Integers) -> None:
-        """Offer VMs of the reduction's types on these servers."""
+        """Offer a placement given by VMs of the reduction's types on servers."""
         rows = np.zeros((len(count), self.instance.types), dtype=np.int64)
         rows[:, [group[0] for group in self.problem.members]] = count
         placement = Placement(rows, self.instance.server_class[server])
@@ -300,15 +304,15 @@ def few_servers(search: MovesSearch, effort: float) -> None:
 
 
 def _empty_part(search: MovesSearch) -> Floats:
-    """(n,) the part of each server that is empty, of the resource of which it has least."""
+    """Free share of each server in its scarcest resource, shape (n,)."""
     free = search.problem.capacity[search.kind] - search.placed @ search.problem.demand
     part: Floats = (free / np.maximum(search.problem.capacity[search.kind], 1)).min(axis=1)
     return part
 
 
 def _fixed(search: MovesSearch, spare: float) -> tuple[Integers, Integers, Floats] | None:
-    """The servers that may be in use, the VMs that stay on them (n, s), and the VMs by class of
-    `pooled`, as the program with room to spare says; None where it leaves one out.
+    """Servers that may be in use, the VMs that stay on them (n, s), and VMs by class of `pooled`,
+    from the program with spare capacity; None if it leaves a VM out.
 
     A dive: servers by class are fixed at whole numbers, those nearest to one first, then the
     servers of each class of which most is kept.
@@ -363,7 +367,7 @@ def _fixed(search: MovesSearch, spare: float) -> tuple[Integers, Integers, Float
 
 
 def _home(search: MovesSearch, filling: Filling, chosen: Integers, effort: float) -> None:
-    """Offer what is filled on these servers, with VMs brought home."""
+    """Fill the chosen servers, bring VMs home, and offer the placement."""
     filling.bring_home(search.clock, search.clock.seconds + search.seconds(0.25, 10.0 * effort))
     search.offer_rows(filling.room.vms[: len(chosen)], chosen)
 
@@ -372,8 +376,8 @@ def _placed_anew(
     search: MovesSearch, now: Integers, servers: Integers, until: float,
     arriving: Integers | None = None,
 ) -> None:  # fmt: skip
-    """The most VMs that can stay on these servers with what they hold together, and with those
-    of each type (s,) that arrive.
+    """Maximum number of VMs that stay when the VMs of some servers, and those that arrive (s,), are
+    placed anew among these servers.
     """
     problem, wanted = search.problem, now[servers].sum(axis=0)
     wanted = wanted if arriving is None else wanted + arriving
@@ -404,9 +408,8 @@ def _moves_model(
     problem: Ruled, kind: Integers, placed: Integers, servers: int, cost: int | None,
     hint: Integers | None = None,
 ) -> tuple[Any, Callable[[Integers], Integers], Any]:  # fmt: skip
-    """CP-SAT with servers (n,) that are distinguished, of which so many may be in use, of so much
-    cost at most; what its values mean; and the VMs placed (n, s) that leave their server. The hint
-    (n, s) is an answer.
+    """CP-SAT model with distinguished servers (n,), limits on their number and cost, and the number
+    of VMs (n, s) that leave their server.
     """
     built = assignment_model(problem, kind, named=True, rules=problem)
     model = built.model

@@ -1,4 +1,4 @@
-"""Patterns (what one server can hold) as a growing set of columns, and the search for good ones."""
+"""Pool of patterns (what one server can hold) as columns, and the pricing search for new ones."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ MOST_DEEP = 1_000_000
 
 
 class Pool:
-    """Distinct patterns with the class of server each is for."""
+    """Growing set of distinct patterns, each for a class of servers."""
 
     def __init__(self, types: int) -> None:
         self.types = types
@@ -42,7 +42,7 @@ class Pool:
 
     @classmethod
     def of(cls, table: Integers, kind: Integers) -> Pool:
-        """The distinct ones of these patterns that are not empty."""
+        """Pool of the given patterns without duplicates and empty ones."""
         pool = cls(table.shape[1])
         for row, c in zip(table, kind.tolist(), strict=True):
             pool.add(row, c)
@@ -52,7 +52,7 @@ class Pool:
         return len(self._known)
 
     def add(self, pattern: Integers, kind: int) -> bool:
-        """Add a pattern that is not there yet; returns whether it is new."""
+        """Add a pattern unless it is known; return whether it is new."""
         key = (kind, pattern.astype(np.int64, copy=False).tobytes())
         if key in self._known or not pattern.any():
             return False
@@ -66,12 +66,12 @@ class Pool:
         return True
 
     def arrays(self, first: int = 0) -> tuple[Integers, Integers]:
-        """(n, s) patterns and (n,) classes from the first on; views, not to be written to."""
+        """Patterns (n, s) and classes (n,) from index `first` on, as read-only views."""
         return self._table[first : len(self)], self._kind[first : len(self)]
 
 
 def penalty_of(problem: Reduced) -> int:
-    """Cost of leaving one VM out of the relaxation: more than serving it can cost."""
+    """Penalty of leaving a VM out of the relaxation, above the cost of serving it."""
     unlimited = problem.servers >= UNLIMITED
     if unlimited.any() and fits(problem.demand, problem.capacity[unlimited]).any(axis=1).all():
         return int(problem.price.max()) + 1
@@ -79,7 +79,7 @@ def penalty_of(problem: Reduced) -> int:
 
 
 def most_of(problem: Reduced) -> int:
-    """No server holds more VMs than this."""
+    """Upper bound on the number of VMs on one server."""
     needed = problem.demand.min(axis=0)
     most = problem.vms
     for j in np.flatnonzero(needed):
@@ -88,7 +88,7 @@ def most_of(problem: Reduced) -> int:
 
 
 def scale_of(problem: Reduced) -> int:
-    """The finest scale at which no pattern's profit leaves int64.
+    """Largest integer scale of prices at which no pattern's profit exceeds int64.
 
     Where the penalty of a VM left out is so large that no scale would do, the scale is chosen by
     the dearest server, and prices are cut to what fits (`dearest`), which leaves their bound valid.
@@ -115,7 +115,7 @@ def scale_of(problem: Reduced) -> int:
 
 
 def dearest(problem: Reduced, scale: int) -> int:
-    """The highest price of a VM, in whole servers' cost, at which no pattern's profit leaves
+    """Largest price of a VM, relative to a server's cost, at which no pattern's profit exceeds
     int64.
     """
     return 2**61 // (scale * most_of(problem))
@@ -123,7 +123,7 @@ def dearest(problem: Reduced, scale: int) -> int:
 
 @dataclass(frozen=True, eq=False)
 class Priced:
-    """The search for the pattern of most profit on one class of server.
+    """Result of pricing one class of servers.
 
     Attributes
     ----------
@@ -148,8 +148,8 @@ def price_patterns(
     keep: int = 8,
     spread: bool = False,
 ) -> Priced:
-    """Patterns of a class worth more than `least`, best last, to an accuracy of `slack`; with
-    `spread` the best that are found of each type, out of the last `keep`.
+    """Find patterns of a class with profit above `least`, best last, to an accuracy of `slack`;
+    with `spread` also the best pattern found of each type among the last `keep`.
     """
     ceiling, weight, order = _knapsacks(problem, kind, profit)
     if ceiling <= least:
@@ -170,7 +170,7 @@ def price_patterns(
 
 
 def _best_of_types(patterns: Integers, profit: Integers) -> Integers:
-    """Those patterns that are the most worth of all that have some type, best last."""
+    """Restrict patterns to those that are the most profitable with some type, best last."""
     kept: list[int] = []
     seen = np.zeros(patterns.shape[1], dtype=bool)
     for place in np.argsort(-(patterns @ profit), kind="stable"):
@@ -183,8 +183,8 @@ def _best_of_types(patterns: Integers, profit: Integers) -> Integers:
 def all_patterns(
     problem: Reduced, kind: int, profit: Integers, least: int, *, most: int, nodes: int = 20_000_000
 ) -> Integers | None:
-    """Every maximal pattern of a class worth at least `least`; None when there are more than
-    `most`, or the search is cut.
+    """List all maximal patterns of a class with profit at least `least`; None if there are more
+    than `most` or the search is truncated.
     """
     if most_of(problem) > MOST_DEEP:
         return None
@@ -203,8 +203,8 @@ def _search(
     problem: Reduced, kind: int, profit: Integers, weight: Integers, order: Integers,
     least: int, slack: int, nodes: int, keep: int, *, every: bool, spread: bool = False,
 ) -> tuple[Integers, int, int, bool]:  # fmt: skip
-    """What `best_patterns` finds among these types: patterns (keep, len(order)), how many, the best
-    profit, whether the search was whole.
+    """Run `best_patterns` on some types; return patterns, their number, the best profit, and
+    whether the search was complete.
     """
     from .pricing_kernels import best_patterns, knapsack_bounds
 
@@ -225,8 +225,8 @@ def _search(
 def disjoint_patterns(
     problem: Reduced, kind: int, profit: Integers, least: int, first: Integers, *, nodes: int = 3000
 ) -> list[Integers]:
-    """Further good patterns from types that the ones before do not use: many columns from one set
-    of prices.
+    """Find further patterns from types that earlier ones do not use, to get many columns from one
+    set of prices.
     """
     left = profit.copy()
     found: list[Integers] = []
@@ -247,8 +247,8 @@ def disjoint_patterns(
 
 
 def _knapsacks(problem: Reduced, kind: int, profit: Integers) -> tuple[int, Integers, Integers]:
-    """Knapsacks of room `GRID` that every pattern fits: one constraint over all resources, chosen
-    for a low Dantzig bound, and each resource.
+    """Relaxed knapsacks of capacity `GRID` that every pattern satisfies: a surrogate constraint
+    with a low Dantzig bound, and each resource.
 
     Returns that bound rounded up, weights (1 + resources, s) rounded down, and types by decreasing
     profit per weight in the first.
@@ -272,8 +272,7 @@ def _knapsacks(problem: Reduced, kind: int, profit: Integers) -> tuple[int, Inte
 def surrogate_mix(
     problem: Reduced, kind: int, profit: Integers
 ) -> tuple[float, Floats, Floats, Floats]:
-    """What each resource weighs in one constraint that every pattern satisfies, for a low Dantzig
-    bound.
+    """Weights of the resources in a surrogate constraint with a low Dantzig bound.
 
     Returns the bound, the weights (of the resources the class has; they sum to 1), the sizes (s,
     resources) as shares of its capacity, and the profits (s,), 0 for what does not fit.
@@ -303,7 +302,7 @@ def surrogate_mix(
 
 
 def _dantzig(value: Floats, weight: Floats, copies: Floats) -> tuple[float, Floats]:
-    """The relaxed knapsack of room 1: its value, and how much of each type it takes."""
+    """Value and items of the fractional knapsack of capacity 1 (Dantzig bound)."""
     with np.errstate(divide="ignore", invalid="ignore"):
         ratio = np.where(weight > 0, value / weight, np.where(value > 0, np.inf, 0.0))
     order = np.argsort(-ratio, kind="stable")

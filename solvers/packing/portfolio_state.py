@@ -1,4 +1,4 @@
-"""Where the portfolio for the fewest servers stands: what each of its parts reads and improves."""
+"""State of the routes for the fewest or cheapest servers."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from .presolve import Counts, Reduced
 
 @dataclass(frozen=True)
 class PortfolioLimits(Routed):
-    """The numbers that steer `min_servers` and `min_cost`; what is proved rests on none of them.
+    """Parameters of `min_servers` and `min_cost`; no proof depends on them.
 
     Attributes
     ----------
@@ -65,7 +65,7 @@ LIMITS = PortfolioLimits()
 
 
 class PortfolioState(Incumbent[Counts, int]):
-    """Where the portfolio stands: the best answer, the best bound, and who found them.
+    """State of the routes: incumbent, bound, their sources, and the pool of patterns.
 
     Attributes
     ----------
@@ -94,8 +94,8 @@ class PortfolioState(Incumbent[Counts, int]):
         self.servers: Integers | None = None
 
     def offer(self, answer: Counts | None, text: str = "") -> bool:
-        """Keep an answer if it is the best so far, on the cheapest servers that hold it; its
-        patterns join the pool, unless that is large already.
+        """Keep an answer, on the cheapest servers that hold it, if it is better than the incumbent;
+        add its patterns to the pool unless the pool is full.
         """
         if answer is None:
             return False
@@ -104,18 +104,20 @@ class PortfolioState(Incumbent[Counts, int]):
         return super().offer(answer, text)
 
     def raise_bound(self, bound: int, text: str = "", proof: dict[str, Any] | None = None) -> bool:  # type: ignore[override]
-        """Keep a bound if it is the best so far, with what proves it for the certificate."""
+        """Keep a bound if it is better, with its proof for the certificate."""
         if bound > self.bound:
             self.proof = proof or {}
         return super().raise_bound(bound, text)
 
     def slice(self, share: float, least: float = 1.0) -> float | None:
-        """Seconds for one part: a share of what is left, at least `least`; None without a limit."""
+        """Seconds for one route: a share of the remaining time, at least `least`; None without a
+        limit.
+        """
         left = self.clock.left
         return None if left is None else min(left, max(least, share * left))
 
     def pooled(self, counts: Counts) -> None:
-        """Add the patterns of servers to the pool, unless that is large already."""
+        """Add the patterns of servers to the pool unless it is full."""
         types = self.problem.types
         rows = len(self.pool) + len(counts[1])
         if not len(self.pool) or rows * types <= self.limits.pooled_entries:

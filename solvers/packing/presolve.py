@@ -1,6 +1,4 @@
-"""What a question about fewest servers comes down to: equal VM types merged, absent ones dropped,
-classes that exist.
-"""
+"""Reduction of packing instances: equal VM types merged, absent types and classes dropped."""
 
 from __future__ import annotations
 
@@ -24,7 +22,7 @@ UNLIMITED = 2**62
 
 @dataclass(frozen=True, eq=False)
 class Reduced:
-    """Distinct VM types, largest first, and the server classes there are.
+    """Reduced packing: distinct VM types, largest first, and the server classes that exist.
 
     Attributes
     ----------
@@ -48,43 +46,43 @@ class Reduced:
 
     @property
     def types(self) -> int:
-        """Distinct VM types."""
+        """Number of distinct VM types."""
         return len(self.demand)
 
     @property
     def vms(self) -> int:
-        """VMs in all."""
+        """Number of VMs."""
         return int(self.request.sum())
 
     @property
     def compatible(self) -> npt.NDArray[np.bool_]:
-        """Whether rules let VMs of two types share a server: all, here."""
+        """Whether rules allow two VM types on one server: always, without rules."""
         return np.ones((1, 1), dtype=np.bool_)
 
     @cached_property
     def arrays(self) -> RuleArrays:
-        """Sizes and rules as the kernels read them."""
+        """Sizes and rules as arrays for the kernels."""
         room = self.capacity[None] // np.maximum(self.demand[:, None], 1)
         most = np.where(self.demand[:, None] > 0, room, self.request[:, None, None]).min(axis=2)
         return rule_arrays(self.demand, self.capacity, np.minimum(most, self.request[:, None]))
 
     @property
     def limit(self) -> Integers:
-        """(p,) servers of each class that any answer could use."""
+        """Number of servers of each class that any answer could use, shape (p,)."""
         return np.minimum(self.servers, self.vms)
 
     @property
     def budget(self) -> int:
-        """What all of the servers cost that any answer could use."""
+        """Total cost of all servers that any answer could use."""
         return int((self.limit * self.price).sum())
 
     def cost(self, kind: Integers) -> int:
-        """What these servers cost together."""
+        """Total cost of servers given by class."""
         return int(self.price[kind].sum())
 
     def placement(self, count: Integers, kind: Integers) -> Placement:
-        """The instance's placement from counts (n, s) and classes (n,) of this reduction; surplus
-        VMs are left out.
+        """Placement of the instance from counts (n, s) and classes (n,) of the reduction; surplus
+        VMs are dropped.
 
         A merged type is handed out to its members in order.
         """
@@ -92,26 +90,26 @@ class Reduced:
 
     @property
     def kinds(self) -> tuple[tuple[int, ...], ...]:
-        """For each class here, the instance's classes that it stands for."""
+        """For each reduced class, the instance's classes that it represents."""
         return tuple((c,) for c in self.classes.tolist())
 
     def counts(self, placement: Placement) -> tuple[Integers, Integers]:
-        """Counts (n, s) and classes (n,) of this reduction from a placement of the instance."""
+        """Counts (n, s) and classes (n,) of the reduction from a placement of the instance."""
         where = {c: place for place, group in enumerate(self.kinds) for c in group}
         rows = [placement.count[:, list(group)].sum(axis=1) for group in self.members]
         kind = [where[c] for c in placement.server_class.tolist()]
         return np.stack(rows, axis=1), np.array(kind, dtype=np.int64)
 
     def able(self, count: Integers, kind: Integers) -> npt.NDArray[np.bool_]:
-        """(n, p) whether a server of each class could take the place of one of class (n,) `kind`
-        with VMs (n, s) `count`.
+        """Whether a server of each class could hold the VMs (n, s) of a server of class (n,), shape
+        (n, p).
         """
         load = (count @ self.demand)[:, None]
         fits: npt.NDArray[np.bool_] = np.all(load <= self.capacity[None], axis=2)
         return fits
 
     def handed_out(self, count: Integers) -> Integers:
-        """(n, types of the instance) VMs on each server."""
+        """VMs of the instance's types on each server, shape (n, types)."""
         # types that were not merged, and placed as often as wanted, are as they stand here
         source = np.full(self.instance.types, -1)
         placed = count.sum(axis=0)
@@ -136,7 +134,7 @@ class Reduced:
 
 
 def presolve(instance: Packing, *, costs: bool = False) -> Reduced:
-    """Merge equal VM types and drop what is absent.
+    """Merge equal VM types and drop absent ones.
 
     Parameters
     ----------
@@ -175,7 +173,7 @@ def presolve(instance: Packing, *, costs: bool = False) -> Reduced:
 
 
 def require_whole(instance: Packing) -> None:
-    """Raise InvalidInstance unless all requests are numbers that are to be served whole."""
+    """Raise InvalidInstance unless all requests are finite and must be served completely."""
     if instance.unbounded.any():
         i = int(np.argmax(instance.unbounded))
         raise InvalidInstance(
@@ -192,5 +190,5 @@ def require_whole(instance: Packing) -> None:
 
 
 def _share(size: Integers, capacity: Integers) -> float:
-    """A VM's size as the sum of its shares of the largest capacities."""
+    """Size of a VM as the sum of its shares of the largest capacities."""
     return float((size / np.maximum(capacity.max(axis=0), 1)).sum())

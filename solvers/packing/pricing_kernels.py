@@ -16,8 +16,8 @@ Array = np.ndarray[Any, Any]
 
 @compiled
 def knapsack_bounds(profit: Array, bound: Array, weight: Array, room: int) -> Any:
-    """(r, s + 1, room + 1) the most that items from the t-th on are worth within a weight, in each
-    of r knapsacks: (r, s) whole weights.
+    """Maximum profit of items from index t on within each weight, shape (r, s + 1, room + 1), for r
+    knapsacks with integer weights (r, s).
 
     Copies of an item are taken in bundles of 1, 2, 4, ..., which together make every number.
     """
@@ -56,8 +56,8 @@ def best_patterns(
     enumerate_all: bool,
     spread: bool,
 ) -> Any:
-    """Bounded multi-dimensional knapsack by depth-first search: the pattern of most profit above
-    `least`.
+    """Depth-first search for the pattern of most profit above `least`: a bounded multi-dimensional
+    knapsack.
 
     profit (s,) whole numbers; demand (s, k); bound (s,) most copies; capacity (k,). A node's bound
     is the least of what `reach` (r, s + 1, room + 1), made of weight (r, s) by `knapsack_bounds`,

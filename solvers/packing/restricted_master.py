@@ -1,5 +1,5 @@
-"""The relaxation over the patterns met so far, solved again as they grow: by the simplex from its
-last basis where types are few or very many, and by an interior point between.
+"""Restricted master program over the patterns found so far, solved by the simplex from its last
+basis or, for a middle number of types, by an interior-point method.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from .presolve import UNLIMITED, Reduced
 
 @dataclass(frozen=True, eq=False)
 class MasterAnswer:
-    """The relaxation over the patterns met.
+    """Solution of the restricted master: value, dual prices, weights.
 
     Attributes
     ----------
@@ -33,7 +33,7 @@ class MasterAnswer:
 
 
 class RestrictedMaster:
-    """Patterns of a pool with a penalty for what is not served.
+    """Restricted master over a pool of patterns, with a penalty for unserved VMs.
 
     Attributes
     ----------
@@ -56,13 +56,13 @@ class RestrictedMaster:
             self._begin()
 
     def _begin(self) -> None:
-        """Write the program for the simplex, of all patterns that there are."""
+        """Build the linear program of all patterns in the pool, for the simplex."""
         self.central, self.entered, self._first = False, len(self.pool), len(self.pool)
         self._weight = np.zeros(0)  # those of an interior point are of other columns
         self._program = WarmStartedProgram(self._written(*self.pool.arrays()))
 
     def solve(self, accuracy: float, seconds: float | None) -> MasterAnswer | None:
-        """Solve over the whole pool; None where time is over, or the engine fails."""
+        """Solve over the whole pool; None at the time limit or if the engine fails."""
         if self.central:
             until = np.inf if seconds is None else self.clock.seconds + seconds
             answer = self._central(
@@ -77,7 +77,9 @@ class RestrictedMaster:
         return self._basic(self._program, seconds)
 
     def turn_to(self, problem: Reduced) -> RestrictedMaster:
-        """The same patterns for other requests and numbers of servers, from the last basis."""
+        """Master with the same patterns for other requests and numbers of servers, started from the
+        last basis.
+        """
         if not self.central:
             before, now = (
                 np.concatenate([some.request, some.servers]) for some in (self.problem, problem)
@@ -92,7 +94,7 @@ class RestrictedMaster:
         return self
 
     def weights(self, seconds: float | None) -> Floats:
-        """(n,) the weights of the patterns in the last solution, at a vertex."""
+        """Weights (n,) of the patterns in the last solution, at a vertex."""
         types = self.problem.types
         if not self.central:
             first = self._first
@@ -127,7 +129,7 @@ class RestrictedMaster:
         )  # fmt: skip
 
     def _enter(self, table: Integers, kind: Integers) -> None:
-        """Append patterns to the program."""
+        """Append patterns to the linear program."""
         from scipy.sparse import csr_array
 
         of_class = kind[:, None] == np.arange(len(self.problem.price))
@@ -138,7 +140,7 @@ class RestrictedMaster:
         )  # fmt: skip
 
     def _central(self, accuracy: float, expired: Callable[[], bool]) -> MasterAnswer | None:
-        """Solve over the active patterns until no other one would improve it."""
+        """Solve over the active patterns until no inactive one improves the value."""
         new = np.arange(self.entered, len(self.pool))
         self._active, self.entered = np.concatenate([self._active, new]), len(self.pool)
         types, problem = self.problem.types, self.problem
@@ -165,7 +167,7 @@ class RestrictedMaster:
     def _interior(
         self, table: Integers, kind: Integers, accuracy: float, expired: Callable[[], bool]
     ) -> tuple[MasterAnswer, Floats] | None:
-        """The master over these patterns, and their weights."""
+        """Interior-point solution of the master over some patterns, with their weights."""
         import scipy.sparse
 
         from ..interior_point import central_point

@@ -1,4 +1,6 @@
-"""An instance and its rules as the compiled packers read them, and servers that they fill."""
+"""Arrays of an instance and its rules for the compiled packers, and arrays of the servers they
+fill.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,7 @@ Array = np.ndarray[Any, Any]
 
 
 class RuleArrays(NamedTuple):
-    """An instance and its rules as arrays.
+    """Arrays of an instance and its placement rules.
 
     demand (s, k), capacity (p, k), most (s, p) VMs of a type on a server of a class, zone (p,).
     Groups of types of which a server holds `group_most` at most: those of type i are `group_item`
@@ -48,7 +50,7 @@ class RuleArrays(NamedTuple):
 
 class Room(NamedTuple):
     """Servers being filled: vms (n, s), kind (n,), free (n, k), held (n, groups) VMs by group,
-    total (rows, zones) VMs by row and zone, left (p,) servers to be opened.
+    total (rows, zones) VMs by row and zone, left (p,) unopened servers.
     """
 
     vms: Array
@@ -72,9 +74,7 @@ def rule_arrays(
     card_column: int = -1,
     card_units: int = 1,
 ) -> RuleArrays:
-    """The rules of `Ruled` as arrays; without any, those of servers that only have to be large
-    enough.
-    """
+    """Convert the rules of `Ruled` to arrays; without rules, only capacities count."""
     types, zone = len(demand), np.full(len(capacity), -1) if zone is None else zone
     groups = [members for members, _ in limits]
     rows = [rule[0] for rule in zone_limits] + [rule[0] for rule in spreads]
@@ -114,7 +114,7 @@ def rule_arrays(
 
 
 def empty_room(arrays: RuleArrays, limit: Integers, rows: int) -> Room:
-    """Room for so many servers, none of them open; limit (p,) as in `Reduced`."""
+    """Empty arrays for servers to be filled; `limit` (p,) as in `Reduced`."""
     return Room(
         vms=np.zeros((rows, len(arrays.demand)), dtype=np.int64),
         kind=np.zeros(rows, dtype=np.int64),
@@ -126,7 +126,7 @@ def empty_room(arrays: RuleArrays, limit: Integers, rows: int) -> Room:
 
 
 def _starts(groups: Sequence[Sequence[int]], types: int) -> tuple[Integers, Integers]:
-    """For each type the groups it is in: where they start, and their numbers."""
+    """Groups of each type in compressed form: start index of each type, and group indices."""
     inside: list[list[int]] = [[] for _ in range(types)]
     for place, group in enumerate(groups):
         for i in group:

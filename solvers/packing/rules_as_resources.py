@@ -1,4 +1,4 @@
-"""Rules that concern one server at a time as resources of an instance without rules."""
+"""Conversion of placement rules on single servers to additional resources."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ MOST_MASKS = 16
 
 
 class WithoutRules(NamedTuple):
-    """An instance without rules, whose placements are those of an instance with rules.
+    """Instance without rules whose placements are those of an instance with rules.
 
     Attributes
     ----------
@@ -26,7 +26,7 @@ class WithoutRules(NamedTuple):
 
 
 def rules_as_resources(instance: Packing) -> WithoutRules | None:
-    """The rules on single servers as resources; None where an instance has others.
+    """Convert the rules on single servers to resources; None if the instance has other rules.
 
     A limit on VMs of some types is a resource of which each takes 1. Where a class forbids some
     types, it has none of a resource of which each of them takes 1. Servers on which two types are

@@ -1,4 +1,4 @@
-"""The fewest servers, or the cheapest, for services that ask for a rate."""
+"""Fewest or cheapest servers for services that request a rate from any mix of VMs."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ GRID = 10**6
 
 @dataclass(frozen=True, eq=False)
 class Demand:
-    """What a service asks for, and the distinct sizes of the VMs that may give it.
+    """Rate that a service requests, and the distinct VM sizes that provide it.
 
     Attributes
     ----------
@@ -45,13 +45,13 @@ class Demand:
     types: list[int]
 
     def least(self, profit: Integers) -> int:
-        """What a mix that gives the rate costs at least at prices of sizes (d,)."""
+        """Least cost of a mix that provides the rate, at dual prices of sizes (d,)."""
         prices = profit[self.sizes].tolist()
         return least_price(list(zip(prices, self.rates, strict=True)), self.rate)
 
     def mixes(self, sizes: int, most: int) -> tuple[Integers, Integers]:
-        """(m, d) all mixes that give the rate, and (m,) what each gives of it, all; where there are
-        more than `most`, single VMs and theirs.
+        """All minimal mixes (m, d) that provide the rate, with the rate of each (m,); if there are
+        more than `most`, single VMs only.
         """
         listed = np.array([*islice(covers(self.rates, self.rate), most + 1)], dtype=np.int64)
         gives = np.full(len(listed), self.rate, dtype=np.int64)
@@ -64,7 +64,7 @@ class Demand:
 
 
 class ServiceCover:
-    """An instance with services in its distinct sizes, and what prices of these prove.
+    """Instance with services in terms of distinct sizes, with bounds from dual prices of sizes.
 
     Attributes
     ----------
@@ -106,7 +106,7 @@ class ServiceCover:
         self.kind = np.repeat(np.arange(len(found)), [len(table) for table in found])
 
     def program(self, *, integer: bool) -> LinearProgram:
-        """The program over fillings and mixes."""
+        """Integer program over fillings of servers and mixes of services."""
         assert self.table is not None
         return service_program(
             self.table, self.kind, self.problem.servers, self.problem.price, self.mixes, self.gives,
@@ -114,7 +114,9 @@ class ServiceCover:
         )  # fmt: skip
 
     def prices(self, clock: Clock) -> Iterator[Floats]:
-        """Prices of sizes (d,), in servers: by volume; then those of the relaxation."""
+        """Dual prices of sizes (d,) relative to a server: by volume, then from the linear
+        relaxation.
+        """
         largest = np.maximum(self.problem.capacity.max(axis=0), 1)
         yield np.maximum((self.problem.demand / largest).sum(axis=1), 1 / GRID)
         if self.table is not None:
@@ -124,8 +126,8 @@ class ServiceCover:
                 yield np.maximum(relaxed.row_dual[: self.problem.types], 0.0)
 
     def proved(self, profit: Integers, scale: int) -> Prices:
-        """The bound that whole prices of sizes (d,) prove: a service pays for its cheapest mix, and
-        a server earns its cost times a scale, and a rent, at most.
+        """Lower bound from integer prices of sizes (d,): each service pays for its cheapest mix,
+        and a filling of a server is worth at most its scaled cost plus a rent.
         """
         income = int(profit @ self.owed) + sum(demand.least(profit) for demand in self.demands)
         tops = [
@@ -135,8 +137,8 @@ class ServiceCover:
         return prices_of(self.problem, profit, tops, scale, income=income)
 
     def start(self, price: Floats) -> Placement | None:
-        """An answer: of each service VMs of the size that is cheapest for what it gives, packed by
-        first fit decreasing.
+        """Heuristic answer: for each service VMs of the size with the least price per rate, packed
+        by first fit decreasing; None if infeasible.
         """
         request = np.where(np.isfinite(self.instance.requested), self.instance.requested, 0.0)
         for demand in self.demands:
@@ -147,8 +149,8 @@ class ServiceCover:
         return None if packed is None else fixed.placement(*packed)
 
     def placement(self, point: Floats) -> Placement:
-        """The answer of a point of the program: the VMs of the mixes in the places of their
-        sizes.
+        """Placement of a point of the program, with the VMs of mixes assigned to fillings by
+        size.
         """
         assert self.table is not None
         number = np.round(point).astype(np.int64)
@@ -173,8 +175,8 @@ def serve(
     instance: Packing, clock: Clock, start: Placement | None, limits: PortfolioLimits, *,
     costs: bool,
 ) -> Outcome:  # fmt: skip
-    """What `min_servers`, or `min_cost`, ends with where services ask for a rate: bounds by prices
-    of sizes, then the program of a maximal filling for each server and a mix for each service.
+    """Outcome of `min_servers` or `min_cost` with services: bounds by prices of sizes, then the
+    program over fillings and mixes.
     """
     cover = ServiceCover(instance, costs=costs, limits=limits)
     cost = instance.server_cost if costs else np.ones(instance.classes, dtype=np.int64)

@@ -25,8 +25,8 @@ def fuga_algorithm_1(
     eta: Eta = 5,
     overload: Overload | None = None,
 ) -> Outcome:
-    """Algorithm 1 as printed, its two slips corrected: line 23 assigns selection[i_p], and line 25
-    starts at i_{p-2}.
+    """Allocate by the paper's Algorithm 1 with its two slips corrected: line 23 assigns
+    selection[i_p], and line 25 starts at i_{p-2}.
 
     The last two servers in the order of moves play their two-player game as if the others held
     nothing; then, from the third last to the first, each server takes the combination that is best
@@ -55,7 +55,7 @@ def fuga_algorithm_1(
 
 
 def algorithm_1_choice(game: Game) -> Integers:
-    """(P, s) the combinations Algorithm 1 selects, in the order of moves."""
+    """Combinations (P, s) that Algorithm 1 selects, in the order of moves."""
     space = Space.of(game)
     chosen = np.zeros((game.players, game.instance.types), dtype=np.int64)
     total = np.zeros(game.instance.types, dtype=np.int64)
@@ -80,7 +80,7 @@ def algorithm_1_choice(game: Game) -> Integers:
 
 
 def reply(space: Space, place: int, total: Integers) -> Integers:
-    """(s,) the player's best move given the total of the others; zeros when caps allow none."""
+    """Best move (s,) of a player given the total of the others; zeros if caps allow none."""
     possible = space.possible(place, total)
     moves = space.moves(place).combination
     if not len(possible):
@@ -90,7 +90,7 @@ def reply(space: Space, place: int, total: Integers) -> Integers:
 
 
 def _best(space: Space, place: int, possible: Integers, ends: Integers) -> int:
-    """Which of the player's possible moves is best, given the totals (n, s) they end with; ties
+    """Index of the player's best possible move, given the resulting totals (n, s); ties
     lexicographically.
     """
     worths, moves = space.game.worths, space.moves(place)

@@ -1,4 +1,4 @@
-"""Compiled kernels of the game on boxes of total counts; numba is imported with this module, so
+"""Compiled kernels of the game on boxes of total VM counts; numba is imported with this module, so
 import it on first use.
 
 A box is an array of one value for each of its points, the last coordinate running fastest.
@@ -26,8 +26,8 @@ def box_variances(
     size: Array,
     exponent: float,
 ) -> Any:
-    """v of the counts origin + the sum of y_j x axes_j of each point y of a box (its users'
-    deviations added in index order); infinite where they are no counts of the game.
+    """Fairness variances of all points of a box of total counts; infinite where a point is not
+    reachable.
     """  # fmt: skip
     last = len(size) - 1
     result = np.empty(np.prod(size))
@@ -73,8 +73,8 @@ def make_exact(
     radix: Array,
     slack: float,
 ) -> bool:
-    """Change floats of v by their last bits until they are equal where S is equal, and in the order
-    of S; whether fewer than 2**-42 of each were enough.
+    """Adjust the last bits of float variances such that their order and ties are those of the exact
+    values; return whether fewer than 2**-42 of each sufficed.
 
     `points` are those of finite v, by increasing floats, and are put in the order of S; the key of
     a point y is `key` + the sum of y_j x steps_j.
@@ -118,8 +118,8 @@ def best_values(
     slack: float,
     begin: int,
 ) -> Any:
-    """Replace v that play from each point of the next level ends with by the same of a level's
-    points, line by line from `begin` on; the lines of both begin at the same places of `value`.
+    """Replace the variances at the points of the next level by those at a level's points after the
+    best move, line by line from `begin` on.
 
     Moves are added to the coordinates and are not negative; those of one skewness stand together,
     and `is_last` says where they end. No coordinate may pass `room`. A player without a move

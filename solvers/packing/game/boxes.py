@@ -1,5 +1,5 @@
-"""The exact play on boxes of total counts: one float for each point of a box that holds all counts
-which play can have reached, for two levels at a time.
+"""Exact play of the game on boxes of total VM counts: one float for each point of a box that
+contains all reachable counts, for two levels at a time.
 
 Combinations that fill a server lie near a plane, so that boxes are taken in coordinates whose
 matrix of whole numbers, of determinant 1, makes them small. Floats of v are made as exact as v at
@@ -33,7 +33,7 @@ MOST_SHEARED = 6
 
 @dataclass(frozen=True, eq=False)
 class Boxes:
-    """The boxes of a game's counts, level by level.
+    """Boxes of reachable total counts, level by level.
 
     Attributes
     ----------
@@ -59,7 +59,7 @@ class Boxes:
 
     @classmethod
     def of(cls, space: Space, small: float = SMALL) -> Boxes:
-        """The boxes of a space; in coordinates that make them small, unless they are."""
+        """Boxes of a game's state space, in sheared coordinates if these make them smaller."""
         kind, tables = space.game.kind, [moves.combination for moves in space.by_class]
         most = np.array([table.max(axis=0) for table in tables])[kind].sum(axis=0)
         stays = bool((most >= space.game.worths.radix).any())
@@ -80,9 +80,7 @@ class Boxes:
     def sizes(
         self, place: int = 0, stop: int | None = None, at: Integers | None = None
     ) -> Integers:
-        """(stop - place + 1, s) the sizes of the boxes from a place on that play from a point can
-        reach.
-        """
+        """Sizes (stop - place + 1, s) of the boxes that play from a point can reach."""
         none = np.zeros((1, len(self.map)), dtype=np.int64)
         size: Integers = np.concatenate([none, self.width[place:stop].cumsum(axis=0)]) + 1
         if self.stays:
@@ -92,12 +90,12 @@ class Boxes:
 
     @cached_property
     def points(self) -> int:
-        """Points of all levels."""
+        """Number of points of all levels."""
         return sum(map(math.prod, self.sizes().tolist()))
 
     def fits(self, most_states: int) -> bool:
-        """Whether boxes serve this game: v is exact in whole numbers, and the boxes hold little
-        that play does not reach.
+        """Whether boxes suit this game: variances are exact in integers, and the boxes have few
+        unreachable points.
 
         Raises
         ------
@@ -126,7 +124,8 @@ class Boxes:
         return kept <= most_states
 
     def solve(self, clock: Clock, kept: int = KEPT) -> Integers | None:
-        """(P, s) what each player chooses; None where floats are too few to hold v exactly.
+        """Choice of each player, shape (P, s); None if floats cannot represent the variances
+        exactly.
 
         Raises
         ------
@@ -162,7 +161,9 @@ class Boxes:
         return result
 
     def points_to_play(self, place: int, stop: int, kept: int) -> int:
-        """Points that `_play` looks at, of two levels or up to so many at a time, at most."""
+        """Upper bound on the points that `_play` visits, two levels or a limited number at a
+        time.
+        """
         levels: list[int] = [math.prod(size) for size in self.sizes(place, stop).tolist()]
         if sum(levels) <= kept or stop - place == 1:
             return sum(levels[:-1])
@@ -174,8 +175,8 @@ class Boxes:
     def _play(
         self, place: int, at: Integers, stop: int, value: Floats, progress: GameProgress, kept: int
     ) -> tuple[list[int], Integers]:
-        """The moves of the players from a place on, with coordinates `at` before, up to another,
-        and the coordinates there; `value`: of the box there, what play ends with.
+        """Choices of the players from one position to another, starting at coordinates `at`, and
+        the coordinates they lead to; `value` has the final variances of the last box.
         """
         sizes = self.sizes(place, stop, at)
         if sum(map(math.prod, sizes.tolist())) > kept and stop - place > 1:
@@ -209,8 +210,8 @@ class Boxes:
         progress: GameProgress,
         all_levels: bool,
     ) -> list[Floats]:
-        """What play ends with by level, from the last one (`value`) back to a place, whose sizes
-        come first; else only the latter.
+        """Final variances by level, computed backwards from the last level to a position; only the
+        first level unless `all_levels`.
         """
         from .box_kernels import best_values
 
@@ -245,8 +246,8 @@ class Boxes:
         return levels if all_levels else [part.copy().ravel()]
 
     def _choice(self, place: int, after: Floats, point: Integers) -> tuple[int, float]:
-        """What the player at this place chooses at a point of its box, and the v that follows,
-        given those of the next level; -1 where caps allow nothing.
+        """Choice of the player at one position for a point of its box, and the resulting variance;
+        -1 if caps allow nothing.
         """
         c, worths = int(self.space.game.kind[place]), self.space.game.worths
         moves, targets = self.space.by_class[c], point + self.moves[c]
@@ -268,7 +269,7 @@ class Boxes:
         return best, ended
 
     def _key(self, value: float) -> int:
-        """A key that has this v."""
+        """State key with the given variance."""
         if value not in self.keys:
             size, stride = self.sizes()[-1], self.space.game.worths.stride
             point = np.unravel_index(np.argmax(self.ends[0] == value), size)
@@ -277,8 +278,8 @@ class Boxes:
 
 
 def _sheared(tables: list[Integers], kind: Integers, small: float) -> tuple[Integers, Integers]:
-    """A matrix of whole numbers whose coordinates make boxes small, and its inverse: while it
-    helps, a multiple of one coordinate is added to another.
+    """Integer matrix of coordinates that make boxes small, and its inverse: multiples of one
+    coordinate are added to others while it helps.
     """
     types = tables[0].shape[1]
     forward = back = np.eye(types, dtype=np.int64)
@@ -306,7 +307,7 @@ def _sheared(tables: list[Integers], kind: Integers, small: float) -> tuple[Inte
 
 
 def ascending(value: Floats, clock: Clock, part: int = PART) -> Integers:
-    """The places of finite values, the least first.
+    """Indices of the finite values in increasing order.
 
     About so many are sorted at a time, for numpy looks at neither clock nor interrupts.
 

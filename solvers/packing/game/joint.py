@@ -1,4 +1,4 @@
-"""joint-optimum: most total utility over the same strategy sets, by CP-SAT."""
+"""Joint optimum of the game: least total disutility over the same strategy sets, by CP-SAT."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def joint_optimum(
     eta: Eta = 5,
     overload: Overload | None = None,
 ) -> Outcome:
-    """The least total disutility of all servers together over the plays of the game, with a bound.
+    """Minimize the total disutility of all servers over the plays of the game, with a lower bound.
 
     Total disutility is servers x v + the sum of skewness, the negative of the utilities of eq. 14
     added up: what the servers would choose if they acted as one. CP-SAT finds it with v tabulated,
@@ -112,8 +112,8 @@ def joint_optimum(
 
 
 def _first_play(game: Game) -> Integers:
-    """(P, s) a play to begin with: Algorithm 1's, or, where caps may not allow that, each player's
-    best reply in turn.
+    """Initial play (P, s): that of Algorithm 1 or, if caps may forbid it, each player's best reply
+    in turn.
     """
     if not game.capped:
         return algorithm_1_choice(game)
@@ -125,8 +125,8 @@ def _first_play(game: Game) -> Integers:
 
 
 def _tables(game: Game) -> tuple[list[Integers], list[Floats]]:
-    """Per class the strategies, with the empty one last where caps may leave a server nothing, and
-    their skewness.
+    """For each class its strategies, with the empty one last if caps may leave a server nothing,
+    and their skewness.
     """
     tables, skews = [], []
     for entry, idle in zip(game.strategies, game.idle, strict=True):
@@ -153,9 +153,8 @@ def _built(game: Game, points: Integers, hint: list[Integers]) -> JointModel:
 
 
 def _deviations(game: Game) -> tuple[list[Integers], int]:
-    """For each user its part of eq. 5 by its number of VMs, from 0 to the most, in parts of the
-    integer that is returned too: exactly where alpha is an integer and they are small, so that the
-    root of a small sum is exact too, else rounded down.
+    """For each user its summand of equation 5 by its number of VMs, in parts of an integer scale
+    that is also returned; exact where alpha is an integer and the numbers are small.
     """
     worths, parts = game.worths, np.split(game.worths.deviation, game.worths.first[1:])
     power = worths.alpha - 1
@@ -168,7 +167,7 @@ def _deviations(game: Game) -> tuple[list[Integers], int]:
 
 
 def _by_class(game: Game, choice: Integers) -> list[Integers]:
-    """How many servers of each class choose each strategy in a play."""
+    """Number of servers of each class by strategy in a play."""
     tables, _ = _tables(game)
     result = [np.zeros(len(table), dtype=np.int64) for table in tables]
     for c, row in zip(game.kind.tolist(), choice, strict=True):
@@ -197,14 +196,14 @@ def _disutility(game: Game, number: list[Integers]) -> float:
 
 
 def _deviation(game: Game, number: list[Integers]) -> int:
-    """The sum of deviations of an answer as the model rounds it."""
+    """Sum of deviations of an answer, rounded as in the model."""
     total = _totals(game, number)
     return sum(int(part[n]) for part, n in zip(_deviations(game)[0], total.tolist(), strict=True))
 
 
 def _first_points(game: Game, value: float) -> Integers:
-    """48 sums of deviations at equal steps of v, up to where v alone costs more than the answer in
-    hand.
+    """48 breakpoints of the sum of deviations at equal steps of the variance, up to the incumbent's
+    value.
     """
     highest = 1.001 * value / game.players
     steps = (np.linspace(0.0, 1.0, 48) * highest) ** game.alpha * _deviations(game)[1]
@@ -212,7 +211,7 @@ def _first_points(game: Game, value: float) -> Integers:
 
 
 def _finer(points: Integers, deviation: int, again: bool) -> Integers:
-    """More points between the neighbors of an answer's sum of deviations, and that sum itself."""
+    """Additional breakpoints next to an answer's sum of deviations."""
     place = int(np.searchsorted(points, deviation, side="right")) - 1
     low = int(points[place])
     high = int(points[place + 1]) if place + 1 < len(points) else 2 * max(deviation, 1)

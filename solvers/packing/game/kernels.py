@@ -21,8 +21,8 @@ Array = np.ndarray[Any, Any]
 def variances(
     deviation: Array, first: Array, stride: Array, radix: Array, keys: Array, exponent: float
 ) -> Any:
-    """v of total counts: the users' deviations (one after the other in `deviation`, from `first`)
-    added in index order.
+    """Fairness variances of total counts given by keys; each user's deviations stand in `deviation`
+    from `first` on.
     """
     result = np.empty(len(keys))
     for place in range(len(keys)):
@@ -51,8 +51,8 @@ def following_keys(
     capped: bool,
     most: int,
 ) -> Any:
-    """The keys that the next player can lead to; where caps leave it nothing to choose, the key
-    itself. Ends with the first beyond `most`.
+    """Keys that the next player's moves lead to (the key itself if caps leave no move), up to the
+    first beyond `most`.
     """
     number = len(moves)
     place = np.zeros(number + 1, dtype=np.int64)
@@ -99,8 +99,8 @@ def following_keys(
 
 @compiled
 def order(one: int, two: int, digits: Array, first: Array, stride: Array, radix: Array) -> int:
-    """The sign of S of one key less S of another, from its users' parts in base 2**32; 2 where
-    there are no digits.
+    """Sign of the difference of two keys' sums of deviations, computed from parts in base 2**32; 2
+    if there are no digits.
 
     From the highest digit down: with at most 62 users what is left below is less than 64 of the
     current digit's units.
@@ -142,8 +142,8 @@ def best_replies(
     slack: float,
     floor: float,
 ) -> Any:
-    """For every key the move that leaves the player best off, given v and the key that play from
-    each of `after` ends with.
+    """Best move of the player for every key, given the variance and the final key of play from each
+    following key.
 
     Moves are in lexicographic order and the first of equals is taken; `rank` orders their skewness
     exactly. Returns (v, end, move; -1 where nothing can be chosen, the places where moves whose v

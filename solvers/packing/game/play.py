@@ -1,4 +1,4 @@
-"""FUGA: the subgame-perfect play, by dynamic programming over total counts."""
+"""FUGA: the subgame-perfect play of the game, by dynamic programming over total VM counts."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ NOT_REACHED = "not reached: these are the choices of Algorithm 1"
 
 @dataclass(frozen=True)
 class PlayLimits(Routed):
-    """Which routes `fuga` tries before lists of the total counts that can be reached."""
+    """Routes that `fuga` tries before lists of reachable total counts."""
 
     routes: frozenset[str] = frozenset({"boxes"})
 
@@ -47,8 +47,8 @@ def fuga(
     most_states: States = MOST_STATES,
     limits: PlayLimits = LIMITS,
 ) -> Outcome:
-    """The subgame-perfect equilibrium of the allocation game, exactly: what the paper's tree would
-    give, without the tree.
+    """Subgame-perfect equilibrium of the allocation game, equal to that of the paper's game tree,
+    by dynamic programming.
 
     A server's utility depends on the others only through the total counts, so what play leads to
     after some moves depends on the counts so far alone: states are (move, counts), polynomially
@@ -108,7 +108,7 @@ def equilibrium(
     game: Game, clock: Clock | None = None, most_states: int = MOST_STATES,
     limits: PlayLimits = LIMITS,
 ) -> tuple[Integers, int]:  # fmt: skip
-    """(P, s) what each player chooses, in the order of moves, and how many states were looked at.
+    """Choices of the players (P, s) in the order of moves, and the number of states visited.
 
     Raises
     ------
@@ -128,9 +128,7 @@ def equilibrium(
 
 
 def by_lists(space: Space, levels: list[Integers], watch: Clock) -> Integers:
-    """(P, s) what each player chooses, by lists of the counts that can be reached, level by
-    level.
-    """
+    """Choices of the players (P, s), from lists of the reachable counts level by level."""
     from .kernels import best_replies
 
     game, worths = space.game, space.game.worths
@@ -174,7 +172,7 @@ def by_lists(space: Space, levels: list[Integers], watch: Clock) -> Integers:
 
 
 def followed(space: Space, levels: list[Integers], choice: list[Integers]) -> Integers:
-    """(P, s) the combinations that choices by level and key lead to."""
+    """Combinations (P, s) that choices by level and key lead to."""
     result, key = np.zeros((space.game.players, space.game.instance.types), dtype=np.int64), 0
     for place, (keys, chosen) in enumerate(zip(levels[:-1], choice, strict=True)):
         moves = space.moves(place)

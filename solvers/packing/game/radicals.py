@@ -1,4 +1,4 @@
-"""The exact sign of a sum of real radicals: rational coefficients times rational powers of positive
+"""Exact sign of a sum of real radicals: rational coefficients times rational powers of positive
 rationals.
 
 Positive real radicals no two of which have a rational ratio are linearly independent over the
@@ -31,12 +31,12 @@ MOST_BITS = 1_000_000
 
 
 class TooLong(Exception):
-    """A power would have more than `MOST_BITS` bits."""
+    """Raised for a power of more than `MOST_BITS` bits."""
 
 
 @dataclass(frozen=True)
 class Radical:
-    """coefficient x base ** exponent, with base and exponent above 0."""
+    """Radical coefficient * base ** exponent, with positive base and exponent."""
 
     coefficient: Fraction
     base: Fraction
@@ -44,8 +44,8 @@ class Radical:
 
 
 def sign(terms: Sequence[Radical]) -> int | None:
-    """-1, 0 or 1; None where powers are too long for the algebra and the first `MOST_DIGITS` digits
-    are all 0.
+    """Sign of a sum of radicals (-1, 0 or 1); None if powers are too long for exact algebra and the
+    first `MOST_DIGITS` digits are 0.
     """
     return refined(lambda digits: enclosed(terms, digits), lambda: not merged(terms))
 
@@ -53,8 +53,8 @@ def sign(terms: Sequence[Radical]) -> int | None:
 def refined(
     enclosure: Callable[[int], tuple[Decimal, Decimal]], is_zero: Callable[[], bool]
 ) -> int | None:
-    """The sign of a number of which we have enclosures (digits -> value and error), and an exact
-    test for 0 (or TooLong).
+    """Sign of a number given by enclosures (digits -> value and error) and an exact test for 0
+    (which may raise TooLong).
 
     None when the test does not apply and the number is below the error at `MOST_DIGITS` digits.
     """
@@ -75,7 +75,7 @@ def refined(
 
 
 def merged(terms: Iterable[Radical]) -> list[Radical]:
-    """The same sum with one term for each class of radicals whose ratios are rational; none whose
+    """Combine radicals whose ratios are rational into one term each, and drop terms whose
     coefficients cancel.
 
     Raises
@@ -97,9 +97,7 @@ def merged(terms: Iterable[Radical]) -> list[Radical]:
 
 
 def ratio(one: Radical, two: Radical) -> Fraction | None:
-    """base ** exponent of `one` over that of `two` where it is rational, else None; raises
-    TooLong.
-    """
+    """Quotient of two radicals' powers if it is rational, else None; raises TooLong."""
     if (
         one.exponent == two.exponent
     ):  # (a / b) ** (m / d) with m and d coprime: rational where a / b is a d-th power
@@ -111,7 +109,7 @@ def ratio(one: Radical, two: Radical) -> Fraction | None:
 
 
 def power(base: Fraction, exponent: int) -> Fraction:
-    """base ** exponent, unless it is too long."""
+    """Rational power with integer exponent; raises TooLong."""
     if (
         base != 1
         and exponent * max(base.numerator.bit_length(), base.denominator.bit_length()) > MOST_BITS
@@ -121,14 +119,14 @@ def power(base: Fraction, exponent: int) -> Fraction:
 
 
 def root(number: Fraction, index: int) -> Fraction | None:
-    """The index-th root of a positive rational where it is rational, else None."""
+    """Rational root of a positive rational if it is rational, else None."""
     above, below = _whole_root(number.numerator, index), _whole_root(number.denominator, index)
     return None if above is None or below is None else Fraction(above, below)
 
 
 def _whole_root(number: int, index: int) -> int | None:
-    """The index-th root of a whole number of 1 or more where it is whole, by Newton's method on
-    whole numbers from above.
+    """Integer root of a positive integer if it is an integer, else None, by Newton's method from
+    above.
     """
     if number == 1 or index == 1:
         return number
@@ -146,7 +144,9 @@ def _whole_root(number: int, index: int) -> int | None:
 
 
 def enclosed(terms: Iterable[Radical], digits: int) -> tuple[Decimal, Decimal]:
-    """The sum and a bound on its error, each term to this many significant digits."""
+    """Decimal value of a sum of radicals with an error bound, each term to the given number of
+    digits.
+    """
     with precision(digits):
         total = size = Decimal(0)
         for term in terms:
@@ -157,7 +157,7 @@ def enclosed(terms: Iterable[Radical], digits: int) -> tuple[Decimal, Decimal]:
 
 
 def raised(base: Fraction | Decimal, exponent: Fraction, digits: int) -> Decimal:
-    """base ** exponent to at least this many significant digits."""
+    """Decimal value of base ** exponent with at least the given number of significant digits."""
     if exponent == Fraction(1, 2):
         with precision(digits):
             return (base if isinstance(base, Decimal) else quotient(base)).sqrt()
@@ -169,19 +169,19 @@ def raised(base: Fraction | Decimal, exponent: Fraction, digits: int) -> Decimal
 
 
 def _logarithms(base: Fraction | Decimal) -> tuple[Decimal, Decimal]:
-    """Of numerator and denominator."""
+    """Logarithms of the numerator and denominator."""
     if isinstance(base, Decimal):
         return base.ln(), Decimal(0)
     return Decimal(base.numerator).ln(), Decimal(base.denominator).ln()
 
 
 def quotient(number: Fraction) -> Decimal:
-    """A rational as a decimal of the current precision."""
+    """Decimal value of a rational at the current precision."""
     return Decimal(number.numerator) / Decimal(number.denominator)
 
 
 def precision(digits: int) -> AbstractContextManager[decimal.Context]:
-    """A decimal context with ten more digits than this, and exponents as large as there are."""
+    """Decimal context with ten more digits than given, and the largest exponents."""
     return decimal.localcontext(
         decimal.Context(prec=digits + 10, Emin=decimal.MIN_EMIN, Emax=decimal.MAX_EMAX)
     )

@@ -1,4 +1,4 @@
-"""What a play of the game is worth, and the outcome made of it."""
+"""Utilities of a play of the game, and its outcome."""
 
 from __future__ import annotations
 
@@ -17,7 +17,9 @@ from .strategies import Game
 
 @validate_options
 def utilities(game: Game, choice: Integers) -> tuple[float, list[float]]:
-    """v of a play (P, s), and each player's utility (eq. 14) in the order of moves."""
+    """Fairness variance of a play (P, s), and each player's utility (equation 14) in the order of
+    moves.
+    """
     instance = game.instance
     variance = game.fair.variance(choice.sum(axis=0), game.alpha)
     rows, place = np.unique(
@@ -35,7 +37,7 @@ def utilities(game: Game, choice: Integers) -> tuple[float, list[float]]:
 
 
 def played(game: Game, choice: Integers, stop: Stop, facts: dict[str, Any]) -> Outcome:
-    """An outcome from the players' choices, in the order of moves."""
+    """Outcome of the players' choices, in the order of moves."""
     variance, worth = utilities(game, choice)
     leaves = game.leaves
     certificate = {

@@ -1,6 +1,4 @@
-"""Total VM counts as sorted keys, level by level: what the exact play and the joint optimum are
-computed on.
-"""
+"""States of the game: total VM counts as sorted integer keys, level by level."""
 
 from __future__ import annotations
 
@@ -23,11 +21,11 @@ States = Annotated[int, AtLeast(1, "a number of states")]
 
 
 class OutOfTime(Exception):
-    """The clock ran out between two levels."""
+    """Raised when the time limit is reached between two levels."""
 
 
 def too_many(states: str, kept: int, size: int, most_states: int) -> InvalidOption:
-    """The refusal of a game that keeps more values at a time than allowed, of so many bytes."""
+    """Error for a game that needs more states, of so many bytes, than allowed."""
     return InvalidOption(
         f"the game has {states} states (total counts after each move), and its play keeps {kept} "
         f"values at a time ({kept * size / 1e9:.2g} GB), more than most_states, {most_states}; use "
@@ -37,7 +35,7 @@ def too_many(states: str, kept: int, size: int, most_states: int) -> InvalidOpti
 
 
 def note(clock: Clock, text: str) -> None:
-    """Report what is being done, with the value and bound there are; raises OutOfTime."""
+    """Report progress; raises OutOfTime."""
     clock.note(*(clock.trace[-1][1:] if clock.trace else (None, None)), text)
     if clock.expired:
         raise OutOfTime
@@ -45,14 +43,14 @@ def note(clock: Clock, text: str) -> None:
 
 @dataclass
 class GameProgress:
-    """How many states have been looked at, of how many."""
+    """Number of states visited and expected."""
 
     clock: Clock
     total: int
     done: int = 0
 
     def begin(self, place: int, states: int) -> None:
-        """Report what is done before a player's states, and count these; raises OutOfTime."""
+        """Report and count a player's states; raises OutOfTime."""
         share = self.done / max(self.total, 1)
         note(self.clock, f"{share:.0%} of the game, player {place + 1}")
         self.done += states
@@ -60,7 +58,7 @@ class GameProgress:
 
 @dataclass(frozen=True, eq=False)
 class Moves:
-    """What the players of one class may choose, in lexicographic order.
+    """Moves of the players of one class, in lexicographic order.
 
     Attributes
     ----------
@@ -77,7 +75,7 @@ class Moves:
 
     @classmethod
     def of(cls, strategies: Strategies, worths: Worths) -> Moves:
-        """The moves that these strategies are."""
+        """Moves for a set of strategies."""
         order = np.lexsort(strategies.combination.T[::-1])
         combination = np.ascontiguousarray(strategies.combination[order])
         squared = tuple(strategies.squared[place] for place in order.tolist())
@@ -93,7 +91,7 @@ class Moves:
 
 @dataclass(frozen=True, eq=False)
 class Space:
-    """The positions of a game: which key follows which.
+    """State space of a game: keys and their transitions.
 
     Attributes
     ----------
@@ -106,24 +104,24 @@ class Space:
 
     @classmethod
     def of(cls, game: Game) -> Space:
-        """The space of a game; raises InvalidOption when its counts do not fit 62 bits or its
-        tables memory.
+        """State space of a game; raises InvalidOption if its counts exceed 62 bits or its tables
+        exceed memory.
         """
         return cls(game, tuple(Moves.of(entry, game.worths) for entry in game.strategies))
 
     def moves(self, place: int) -> Moves:
-        """What the player at this place may choose."""
+        """Moves of the player at a position."""
         return self.by_class[int(self.game.kind[place])]
 
     def possible(self, place: int, total: Integers) -> Integers:
-        """The places among these moves that caps allow given the total counts before."""
+        """Indices of the moves that caps allow, given the total counts before."""
         return np.flatnonzero(
             (total + self.moves(place).combination < self.game.worths.radix).all(axis=1)
         )
 
     @property
     def least_states(self) -> int:
-        """So many states the game has at least, if no request is finite.
+        """Lower bound on the number of states, if no request is finite.
 
         A player's moves differ from its first one by vectors. Of some that are linearly
         independent, n players who choose among r and the first reach C(n + r, r) different sums,
@@ -146,7 +144,7 @@ class Space:
         return total
 
     def levels(self, clock: Clock, most: int = 10**9) -> list[Integers]:
-        """The keys that can be reached after 0, 1, ... moves.
+        """Keys that are reachable after 0, 1, ... moves.
 
         Raises
         ------

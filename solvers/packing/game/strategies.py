@@ -1,5 +1,5 @@
-"""Steps 1 to 3 of the FUGA algorithm: pre-combination, ranking by eq. 10, the top eta, the order of
-moves.
+"""Steps 1 to 3 of the FUGA algorithm: combinations, ranking by equation 10, the top eta, the order
+of moves.
 """
 
 from __future__ import annotations
@@ -37,8 +37,7 @@ SHRINKING_LEAVES, SHRINKING_MOST, SHRINKING_LEAST = 100_000, 10, 2
 
 @validate_options
 def pre_combination(demand: Integers, free: Integers, cap: Integers) -> Integers:
-    """Step 1: every combination of VMs that fits a server, in lexicographic order, except the empty
-    one.
+    """Step 1: all nonempty combinations of VMs that fit a server, in lexicographic order.
 
     Parameters
     ----------
@@ -69,7 +68,7 @@ def pre_combination(demand: Integers, free: Integers, cap: Integers) -> Integers
 
 
 def ranked(combination: Integers, least: npt.NDArray[Any]) -> Integers:
-    """Step 2: places by decreasing least utilization (eq. 10); ties, which the paper ranks at
+    """Step 2: indices by decreasing least utilization (equation 10); ties, which the paper ranks at
     random, lexicographically.
 
     `least` holds whole numbers over one denominator, of any length.
@@ -80,8 +79,8 @@ def ranked(combination: Integers, least: npt.NDArray[Any]) -> Integers:
 
 
 def rejected(free: Integers, start: Integers, load: Integers, overload: float | None) -> np.ndarray:
-    """Step 2: which loads use more than `overload`, read as the decimal it is written as, of some
-    resource: rejected.
+    """Step 2: whether each load uses more than `overload` of some resource, compared as exact
+    decimals.
     """
     if overload is None:
         return np.zeros(len(load), dtype=bool)
@@ -91,8 +90,8 @@ def rejected(free: Integers, start: Integers, load: Integers, overload: float | 
 
 
 def shrunk_eta(players: int) -> int:
-    """The eta of `shrinking`: the largest for which eta ** players stays at most 100,000, between 2
-    and 10.
+    """Value of eta under `shrinking`: the largest between 2 and 10 with eta ** players at most
+    100,000.
 
     The text says that eta decreases as players become more (section 4.3, step 2), and no more.
     """
@@ -104,7 +103,7 @@ def shrunk_eta(players: int) -> int:
 
 @dataclass(frozen=True, eq=False)
 class Strategies:
-    """What a server of one class may choose.
+    """Strategies of a server of one class, with their utilizations.
 
     Attributes
     ----------
@@ -124,7 +123,7 @@ class Strategies:
 
     @classmethod
     def of(cls, instance: Packing, c: int, combination: Integers) -> Strategies:
-        """Combinations of a server of class c, measured."""
+        """Strategies of a server of class c from given combinations."""
         free, start = instance.capacity[c], instance.initial_capacity[c]
         load = combination @ instance.demand
         least, common = whole_utilization(free, start, load)
@@ -140,14 +139,14 @@ class Strategies:
 
     @property
     def threshold(self) -> float:
-        """min(O) as a float."""
+        """Overload threshold min(O) as a float."""
         return float(self.lowest)
 
 
 @dataclass(frozen=True, eq=False)
 class Game:
-    """The resource allocation game: players in the order of their moves, their strategies, and what
-    outcomes are worth.
+    """Allocation game: players in the order of their moves, their strategies, and exact values of
+    outcomes.
 
     Attributes
     ----------
@@ -169,30 +168,28 @@ class Game:
 
     @property
     def players(self) -> int:
-        """P."""
+        """Number of players."""
         return len(self.player)
 
     @property
     def capped(self) -> bool:
-        """Whether any request is finite, so that what a player may choose depends on the moves
-        before.
-        """
+        """Whether any request is finite, so that moves depend on earlier moves."""
         return bool((self.cap < UNCAPPED).any())
 
     @property
     def leaves(self) -> int:
-        """Leaves of the extensive game, when no request is finite."""
+        """Number of leaves of the extensive game, if no request is finite."""
         product = 1
         for c in self.kind.tolist():
             product *= len(self.strategies[c].combination)
         return product
 
     def moves(self, place: int) -> Strategies:
-        """What the player at this place in the order may choose."""
+        """Strategies of the player at a position in the order of moves."""
         return self.strategies[int(self.kind[place])]
 
     def is_play(self, placement: Placement) -> bool:
-        """Whether some play ends with a placement on this cluster.
+        """Return whether some play ends with a placement.
 
         Every server must hold a combination of its strategy set, or be empty where caps allow none
         of them after the moves before. A class moves together, and a server that caps leave nothing
@@ -213,7 +210,7 @@ class Game:
 
     @cached_property
     def worths(self) -> Worths:
-        """What outcomes are worth; raises InvalidOption when there are too many counts to
+        """Exact values of outcomes; raises InvalidOption if there are too many counts to
         tabulate.
         """
         servers = np.bincount(self.kind, minlength=len(self.strategies))
@@ -222,7 +219,7 @@ class Game:
 
     @cached_property
     def idle(self) -> tuple[Fraction, ...]:
-        """The squared skewness of an empty server of each class."""
+        """Squared skewness of an empty server of each class."""
         instance = self.instance
         nothing = np.zeros_like(instance.capacity[:1])
         return tuple(
@@ -235,7 +232,7 @@ class Game:
 def game_of(
     instance: Packing, *, alpha: Alpha = 2.0, eta: Eta = 5, overload: Overload | None = None
 ) -> Game:
-    """Steps 1 to 3: the game of an instance with elastic requests on fixed servers.
+    """Game of an instance with elastic requests on fixed servers (steps 1 to 3).
 
     Parameters
     ----------
@@ -278,8 +275,7 @@ def game_of(
 
 @validate_options
 def with_strategies(game: Game, tables: list[list[list[int]]]) -> Game:
-    """The same game on strategy sets of one's own, one list of combinations per class, in the same
-    order of moves.
+    """Copy a game with other strategy sets, one list of combinations per class.
 
     For strategy sets printed in a paper. Combinations must fit; their order is kept.
     """

@@ -117,7 +117,7 @@ def equilibrium_path(tree: Any) -> list[int]:
 
 
 def _children(tree: Any, space: Space, node: int, place: int) -> list[int]:
-    """Add what the player at this place may do at a node, in lexicographic order; stay empty where
+    """Add the moves of the player at a node as children, in lexicographic order; the empty move if
     caps allow nothing.
     """
     before = tree.nodes[node]
@@ -143,7 +143,7 @@ def _children(tree: Any, space: Space, node: int, place: int) -> list[int]:
 
 
 def _induce(tree: Any, game: Game, node: int) -> None:
-    """Backward induction at one node: the first child that is best for the player who moves."""
+    """Backward induction at a node: choose the first child that is best for the player."""
     data = tree.nodes[node]
     children = list(tree.successors(node))
     if not children:

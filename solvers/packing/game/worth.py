@@ -1,5 +1,5 @@
-"""What outcomes of the game are worth, compared exactly: floats decide where they are far apart,
-whole numbers where near.
+"""Exact comparison of outcomes of the game: floats decide where values are far apart, integers
+where they are close.
 
 With D the common denominator of all deviations of eq. 5 and x_ij = D |n_i r_ij / C_j - lambda
 d_ij|, whole numbers, fairness variance is v = (S / D^(alpha-1))^(1/alpha), S = sum x_ij^(alpha-1);
@@ -52,7 +52,7 @@ LONGEST = 20_000
 
 @dataclass(frozen=True, eq=False)
 class Worths:
-    """Tables of the users' parts of S, and the comparison of disutilities.
+    """Tables of the users' deviations, and exact comparison of disutilities.
 
     Attributes
     ----------
@@ -87,8 +87,8 @@ class Worths:
 
     @classmethod
     def of(cls, fair: FairShare, largest: Integers, alpha: float, players: int) -> Worths:
-        """For totals up to `largest` (s,) and sums over as many players; raises InvalidOption when
-        the tables are too large.
+        """Tables for totals up to `largest` (s,) and a number of players; raises InvalidOption if
+        they are too large.
         """
         most = tuple(int(number) for number in largest)
         if sum(most) * len(fair.total) > MOST_AMOUNTS:
@@ -133,19 +133,21 @@ class Worths:
         )  # fmt: skip
 
     def keys(self, counts: Integers) -> Integers:
-        """(n,) keys of counts (n, s)."""
+        """Keys (n,) of counts (n, s)."""
         result: Integers = counts @ self.stride
         return result
 
     def counts(self, key: int) -> tuple[int, ...]:
-        """The counts of a key."""
+        """Counts of a key."""
         return tuple(
             int(key) // int(stride) % int(radix)
             for stride, radix in zip(self.stride, self.radix, strict=True)
         )
 
     def variance(self, keys: Integers) -> Floats:
-        """(n,) fairness variance of each key, within half the slack (relative) and the floor."""
+        """Fairness variance of each key, shape (n,), within half the (relative) slack and the
+        floor.
+        """
         from .kernels import variances
 
         result: Floats = variances(
@@ -160,8 +162,8 @@ class Worths:
         uneven: Floats,
         squared: Sequence[Fraction],
     ) -> int:
-        """The first place of least v + skewness, given v as floats, the keys that have them, and
-        skewness with its square.
+        """First index of the least variance plus skewness, given variances as floats, their keys,
+        and skewness with its square.
         """
         worth = value + uneven
         least = float(worth.min())
@@ -174,9 +176,7 @@ class Worths:
         return int(best)
 
     def order(self, one: int, uneven: Fraction, two: int, other: Fraction) -> int:
-        """The sign of v + skewness of one less that of another, whose keys and squared skewnesses
-        these are.
-        """
+        """Sign of the difference of two disutilities, given their keys and squared skewnesses."""
         question = (one, uneven, two, other)
         if question not in self.known:
             found = self._order(self.counts(one), self.counts(two), uneven, other)
@@ -222,7 +222,7 @@ class Worths:
         return refined(enclosure, is_zero)
 
     def _parts(self, counts: tuple[int, ...]) -> Counter[int]:
-        """How often each deviation (times the scale) other than 0 comes in total counts."""
+        """Multiplicity of each nonzero deviation (times the scale) in total counts."""
         return Counter(
             amount
             for user, number in enumerate(counts)
@@ -231,7 +231,7 @@ class Worths:
         )
 
     def _variance_order(self, more: Counter[int], less: Counter[int]) -> int | None:
-        """The sign of S of one side less S of the other, what is common to both left out."""
+        """Sign of the difference of two sums of deviations, after cancelling common terms."""
         if not more or not less:
             return bool(more) - bool(less)
         inside = self.alpha - 1
@@ -246,7 +246,9 @@ class Worths:
         return sign([Radical(Fraction(n), Fraction(x), inside) for x, n in signed])
 
     def _single(self, amounts: Counter[int], side: int) -> list[Radical]:
-        """v times 1 or -1 as one radical; raises TooLong where S is more than one, or too long."""
+        """Variance with a sign as one radical; raises TooLong if the sum has several terms or is
+        too long.
+        """
         terms = merged(
             [
                 Radical(Fraction(n), Fraction(x, self.scale), self.alpha - 1)
@@ -274,8 +276,8 @@ def _tables(
     most: tuple[int, ...],
     inside: Fraction,
 ) -> tuple[list[Floats], list[npt.NDArray[np.object_]]]:
-    """Per user its part of eq. 5 by its number of VMs, from 0 to the most: as floats, and times
-    D^(alpha-1) where whole.
+    """Each user's summand of equation 5 by its number of VMs: as floats, and scaled by D^(alpha-1)
+    where integer.
     """
     exact = inside.denominator == 1 and inside * scale.bit_length() <= LONGEST
     floats, wholes = [], []
@@ -296,7 +298,7 @@ def _tables(
 
 
 def _smallest(unit: tuple[int, ...], owed: tuple[int, ...], most: int) -> list[int]:
-    """The least |n unit - owed| above 0 for n from 0 to the most, of each resource."""
+    """Least nonzero |n unit - owed| over n from 0 to the maximum, for each resource."""
     found = []
     for each, due in zip(unit, owed, strict=True):
         middle = due // each if each else 0
@@ -306,8 +308,8 @@ def _smallest(unit: tuple[int, ...], owed: tuple[int, ...], most: int) -> list[i
 
 
 def _in_digits(wholes: list[npt.NDArray[np.object_]]) -> npt.NDArray[np.uint32]:
-    """Whole numbers in base 2**32, one a column, lowest digit first; without rows where there are
-    too many digits.
+    """Integers in base 2**32, one a column, lowest digit first; empty if there are too many
+    digits.
     """
     numbers = [number for part in wholes for number in part.tolist()]
     divisor = math.gcd(*numbers) or 1

@@ -29,8 +29,8 @@ from ..roommates.partition import Goal
 def lists_of_agents(
     instance: Colocation, alpha: float = 0.0, alpha_mode: AlphaMode = "penalty-points"
 ) -> WeakLists | None:
-    """The lists of the agents, numbered type by type; None where jobs may run alone, since such
-    a job never blocks.
+    """Preference lists of the agents, numbered type by type; None if jobs may run alone, because
+    such a job never blocks.
 
     Without a partner an agent is taken to gain by everyone (see `alone_is_worst`). The lists are
     strict when no two partners are equal to an agent, or too near to each other to gain alpha;
@@ -46,8 +46,8 @@ def lists_of_agents(
 def alone_is_worst(
     instance: Colocation, alpha: float = 0.0, alpha_mode: AlphaMode = "penalty-points"
 ) -> bool:
-    """Whether who is left without a partner gains by anyone: else some pairs block in the lists and
-    not in the instance.
+    """Return whether an agent without partner gains by any partner; otherwise some pairs block in
+    the lists but not in the instance.
     """
     worst = np.where(instance.allowed, instance.penalty, -np.inf).max()
     return instance.unpaired is None or bool(gains(instance.unpaired, worst, alpha, alpha_mode))
@@ -55,7 +55,7 @@ def alone_is_worst(
 
 @dataclass(frozen=True)
 class RoommatesAnswer:
-    """The fewest blocking pairs of lists of agents."""
+    """Result of the search for the fewest blocking pairs of preference lists."""
 
     found: AlmostStable
     lists: WeakLists
@@ -63,11 +63,11 @@ class RoommatesAnswer:
 
     @property
     def stop(self) -> Stop:
-        """Why the search stopped."""
+        """Reason why the search stopped."""
         return Stop(self.found.stop)
 
     def pairing(self, instance: Colocation) -> Pairing | None:
-        """The pairing found; None when no perfect one exists."""
+        """Pairing of the matching; None if there is no perfect matching."""
         partner = self.found.partner
         return (
             None
@@ -76,8 +76,8 @@ class RoommatesAnswer:
         )
 
     def certificate(self, known: str = "") -> dict[str, Any]:
-        """What proves the bound: a stable partition anyone can check, and the numbers of deletions
-        that were exhausted.
+        """Certificate of the bound: a stable partition, and the numbers of deletions that were
+        exhausted.
 
         Parameters
         ----------
@@ -116,8 +116,8 @@ class RoommatesAnswer:
         return f"{text} however ties are broken" + (less if self.found.unsettled else "")
 
     def one_tie_breaking(self, instance: Colocation) -> Colocation:
-        """The instance with only the pairs of matchings that are stable under the tie-breaking in
-        which one has been found.
+        """Instance restricted to the pairs of matchings that are stable under the tie-breaking of
+        the incumbent.
 
         Few pairs, mostly; a pairing of them without a blocking pair has none in the full instance,
         but others have none as well.
@@ -130,8 +130,8 @@ class RoommatesAnswer:
 
 
 def without_blocking(instance: Colocation, lists: WeakLists) -> Colocation | None:
-    """The instance, of different agents, with only the pairs that a pairing without blocking pairs
-    can use; None for none.
+    """Instance of different agents restricted to the pairs that a pairing without blocking pairs
+    can use; None if there is no such pairing.
 
     A pairing of these has no blocking pair in the full instance if it has none here.
     """
@@ -148,8 +148,8 @@ def forgiving(
     alpha: float = 0.0,
     alpha_mode: AlphaMode = "penalty-points",
 ) -> Colocation:
-    """The instance, of different agents, with only the pairs that a pairing can use whose blocking
-    pairs are all this one's.
+    """Instance of different agents restricted to the pairs of pairings all of whose blocking pairs
+    are those of the given pairing.
 
     Every pairing of it without a blocking pair has no others in the full instance than those this
     one has.
@@ -178,8 +178,8 @@ def solve_roommates(
     report: Report | None = None,
     limits: RoommatesLimits = ROOMMATES_LIMITS,
 ) -> RoommatesAnswer:
-    """Fewest blocking pairs by stable partitions and the exact search over deletions, with ties
-    over tie-breakings too.
+    """Minimize the blocking pairs by stable partitions and an exact search over deletions and, with
+    ties, over tie-breakings.
 
     Parameters
     ----------

@@ -1,5 +1,5 @@
-"""The one seam to HiGHS, CP-SAT and CVXPY; nothing else in the package imports them to solve
-anything.
+"""Interface to HiGHS, CP-SAT and CVXPY; no other module of the package calls them to solve a
+program.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def solve_program(
     tolerance: float | None = None,
     by_cores: bool = False,
 ) -> EngineAnswer:
-    """Minimize a mixed-integer linear program with the engine named.
+    """Minimize a mixed-integer linear program with the named engine.
 
     Parameters
     ----------

@@ -1,5 +1,5 @@
-"""What an engine answers, and how every engine is run: one at a time, interruptible, its point
-checked by us.
+"""Answer of an engine, and the way all engines are run: one at a time, interruptible, with points
+checked by this package.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _GRACE = 0.5  # seconds a solver may pass its own time limit before it is asked 
 
 @dataclass(frozen=True, eq=False)
 class EngineAnswer:
-    """What a solver library found, in our words.
+    """Answer of an engine: status, point, objective, bound.
 
     Attributes
     ----------
@@ -66,7 +66,7 @@ class EngineAnswer:
     names: tuple[str, ...] = field(default=(), repr=False)
 
     def load(self, model: Any) -> None:
-        """Give the variables of a Pyomo model the values of the point, by name.
+        """Set the variables of a Pyomo model to the values of the point, by name.
 
         Parameters
         ----------
@@ -102,7 +102,7 @@ class EngineAnswer:
 
 
 def settle(program: LinearProgram, answer: EngineAnswer, raw: npt.ArrayLike | None) -> EngineAnswer:
-    """Round and check the engine's point, recompute its objective, and let the bound never pass it.
+    """Round and check the engine's point, recompute its objective, and cap the bound at it.
 
     A claim that does not survive is lowered: a point that breaks a row is dropped and the status
     becomes unknown; a point in hand after a solver error is kept as feasible; a bound above the
@@ -146,8 +146,7 @@ def settle(program: LinearProgram, answer: EngineAnswer, raw: npt.ArrayLike | No
 
 
 def start_thread(work: Callable[[], object], name: str) -> threading.Thread:
-    """Start a thread that ends with the process; an interrupt comes before or after, not in
-    between.
+    """Start a daemon thread that is not interrupted while it starts.
 
     Raises
     ------
@@ -171,8 +170,8 @@ def run_interruptibly(
     poll: Callable[[], None] | None = None,
     quick: bool = False,
 ) -> bool:
-    """Run `work` in a thread while this one waits; Ctrl-C here asks it to `stop` and waits for its
-    best answer. What is `quick` runs in this thread: it ends sooner than one starts.
+    """Run `work` in a thread; Ctrl-C calls `stop` and waits for its best answer. If `quick`, run it
+    in this thread.
 
     A solver's own C++ loop never sees Python's signals, and a handler that raises inside its
     callback would tear it down half-way. A second Ctrl-C gives up at once. Returns whether the run
@@ -226,7 +225,7 @@ def run_interruptibly(
 
 
 class Progress:
-    """Improvements as the solver's thread sees them, handed to `report` by the waiting thread."""
+    """Improvements recorded by the solver's thread and reported by the waiting thread."""
 
     def __init__(self, report: Report | None, text: str) -> None:
         self._start = time.perf_counter()
@@ -236,15 +235,13 @@ class Progress:
         self.trace: list[tuple[float, float | None, float | None]] = []
 
     def note(self, objective: float | None, bound: float | None) -> None:
-        """Called by the solver: remember, and return at once."""
+        """Record an improvement (called by the solver) and return at once."""
         entry = (_finite(objective), _finite(bound))
         if not self.trace or self.trace[-1][1:] != entry:
             self.trace.append((time.perf_counter() - self._start, *entry))
 
     def tell(self) -> None:
-        """Called by the waiting thread: report what is new; the report may raise
-        KeyboardInterrupt.
-        """
+        """Report new improvements (called by the waiting thread); may raise KeyboardInterrupt."""
         while self._reported < len(self.trace):
             entry = self.trace[self._reported]
             self._reported += 1

@@ -1,5 +1,4 @@
-"""A fresh interpreter that calls functions for this one: the only way to end what does not end by
-itself.
+"""Child processes: fresh interpreters that call functions and can be killed at a time limit.
 
 A fresh interpreter and not multiprocessing's spawn, which would run the caller's own script again
 when that has no main guard, and which is refused inside a daemonic process (a Dask worker).
@@ -63,7 +62,7 @@ Kind = Literal["ready", "paused", "resumed", "done", "raised", "interrupted", "d
 
 @dataclass(frozen=True)
 class Reply:
-    """What came of a call.
+    """Reply of a child process to a call.
 
     Attributes
     ----------
@@ -79,7 +78,7 @@ class Reply:
 
 
 class Child:
-    """A Python process that is asked to call functions, one at a time.
+    """Python process that calls functions for this one, one at a time.
 
     Parameters
     ----------
@@ -128,7 +127,7 @@ class Child:
 
     @property
     def fresh(self) -> bool:
-        """Whether it can be relied on to be there for another call."""
+        """Whether the process can take another call."""
         return self._ended is None and time.monotonic() - self._since < IDLE_LIMIT / 2
 
     def ask(
@@ -138,7 +137,7 @@ class Child:
         limit: float | None = None,
         **keywords: Any,
     ) -> None:
-        """Have it call a function; function, arguments and answer are pickled. `limit`: as for
+        """Call a function in the child; function, arguments and answer are pickled. `limit`: as for
         `answer`.
         """
         frame = pickle.dumps((limit, function, arguments, keywords))
@@ -146,7 +145,7 @@ class Child:
         self._requests.put(frame)
 
     def answer(self, limit: float | None = None) -> Reply:
-        """What came of the call; after `limit` seconds, or the patience of `interrupt`, "overran".
+        """Reply to the call; "overran" after `limit` seconds or the patience of `interrupt`.
 
         Its start is not counted, nor what it takes to load libraries and to compile kernels; nor
         are they by the clock of the thread that waits.
@@ -172,8 +171,8 @@ class Child:
         return reply
 
     def _reply(self, ends: float) -> Reply:
-        """What it says next; "overran" at `ends`, of the monotonic clock, or when the patience of
-        `interrupt` is.
+        """Next message of the child; "overran" at the monotonic time `ends` or after the patience
+        of `interrupt`.
         """
         while True:
             last = ends if self._patience is None else min(ends, self._patience)
@@ -191,12 +190,12 @@ class Child:
 
     @property
     def started(self) -> bool:
-        """Whether it has come so far as to take calls."""
+        """Whether the child is ready to take calls."""
         return self._ready
 
     def interrupt(self, patience: float) -> None:
-        """Raise KeyboardInterrupt in its call, once; it then has `patience` seconds to answer. From
-        any thread.
+        """Raise KeyboardInterrupt in the child's call, once; it then has `patience` seconds to
+        answer. Thread-safe.
 
         A child that does not take calls yet has nothing to answer.
         """
@@ -206,8 +205,8 @@ class Child:
                 self._process.send_signal(signal.SIGINT)
 
     def end(self) -> str:
-        """End it, with its process group when it leads one; says how it ended. Twice is once, from
-        any thread.
+        """Kill the child and its process group, and return how it ended; repeated calls have no
+        effect.
         """
         with self._ending:
             if self._ended is None:
@@ -256,7 +255,7 @@ class Child:
 
 
 def serve(requests: IO[bytes], answers: IO[bytes], *, leads: bool) -> None:
-    """The child's part: call what is asked until the parent closes the pipe."""
+    """Main loop of the child: make the requested calls until the parent closes the pipe."""
     state = _State(leads)
     if leads:
         for number in SIGNALS:
@@ -276,7 +275,7 @@ def serve(requests: IO[bytes], answers: IO[bytes], *, leads: bool) -> None:
 
 
 class _State:
-    """What the child's two threads and its signal handler know of each other."""
+    """State that the child's two threads and its signal handler share."""
 
     def __init__(self, leads: bool) -> None:
         self.leads = leads
@@ -285,8 +284,8 @@ class _State:
         self.received = False
 
     def hear(self, number: int, frame: object) -> None:
-        """An interrupt, once: for the call that is going on, or the next; the second of a job's and
-        its parent's is the same.
+        """Signal handler: interrupt the current call, or the next one; signals to parent and child
+        count once.
         """
         if not self.received:
             self.received = True
@@ -295,9 +294,7 @@ class _State:
 
 
 def _listen(requests: IO[bytes], inbox: SimpleQueue[bytes | None], state: _State) -> None:
-    """Wait for requests beside the call; when the parent is gone the process ends, and the call
-    with it.
-    """
+    """Receive requests in a thread; if the parent is gone, end the process with its call."""
     try:
         while True:
             frame = _receive(requests)
@@ -312,9 +309,7 @@ def _listen(requests: IO[bytes], inbox: SimpleQueue[bytes | None], state: _State
 
 
 def _called(frame: bytes, state: _State, nowhere: IO[str], answers: IO[bytes]) -> bytes:
-    """The pickled reply to a request. While nothing counts the parent gets messages, and the last
-    resort against an orphan waits.
-    """
+    """Pickled reply to a request; the parent gets messages while time does not count."""
 
     def watch(stopped: bool) -> None:
         if stopped:
@@ -376,7 +371,7 @@ def _understood(frame: bytes) -> Reply:
 
 
 def _how(code: int) -> str:
-    """How a process ended, in words."""
+    """Describe how a process ended."""
     if code >= 0:
         return f"ended with code {code}"
     try:

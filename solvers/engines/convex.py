@@ -1,4 +1,4 @@
-"""The seam to CVXPY."""
+"""Interface to CVXPY."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from .answer import run_interruptibly
 
 @dataclass(frozen=True)
 class ConvexAnswer:
-    """What CVXPY says; the values stand in the problem's own variables.
+    """Status of a CVXPY solve; values are stored in the problem's variables.
 
     Attributes
     ----------

@@ -1,5 +1,5 @@
-"""The seam to CP-SAT: hand-made models, and linear programs translated to whole numbers with a
-valid bound.
+"""Interface to CP-SAT: hand-made models, and linear programs translated to integers with a valid
+bound.
 """
 
 from __future__ import annotations
@@ -46,15 +46,15 @@ _ULPS = 4.0
 
 
 def nearest_integer(bound: float) -> int | None:
-    """The integer that a float stands for which is off by a unit or two in the last place; None
-    from `EXACT` on, where it may stand for several.
+    """Integer that a float with an error of a unit or two in the last place stands for; None from
+    `EXACT` on, where it is ambiguous.
     """
     return None if abs(bound) >= EXACT else round(bound)
 
 
 @dataclass(frozen=True)
 class CpSatAnswer:
-    """What CP-SAT says of a hand-made model, in whole numbers.
+    """Answer of CP-SAT to a hand-made model, in integers.
 
     Attributes
     ----------
@@ -75,7 +75,7 @@ class CpSatAnswer:
 
     @property
     def integer_bound(self) -> int | None:
-        """The bound on an objective in integers, exactly; None without one.
+        """Exact bound on an integer objective; None without one.
 
         CP-SAT proves it in 64-bit integers and tells it as a float, see `nearest_integer`.
         """
@@ -196,7 +196,7 @@ def solve_with_cp_sat(
 
 
 class WholeProgram:
-    """A linear program over whole numbers whose optimum is never above the given program's.
+    """Integer translation of a linear program whose optimum is never above the original's.
 
     Every feasible point of the given program is feasible here at no higher cost, so CP-SAT's bound
     holds for it too:
@@ -251,15 +251,15 @@ class WholeProgram:
         self._objective()
 
     def true_bound(self, bound: float) -> float:
-        """A lower bound on the given program's objective, from one on the translated."""
+        """Lower bound on the original objective from one on the translated objective."""
         return (bound + self._slack) / self.scale + self.program.offset
 
     def value(self, objective: float | None) -> float | None:
-        """A translated objective in the given program's unit, to the rounding."""
+        """Translated objective in the original unit, up to rounding."""
         return None if objective is None else objective / self.scale + self.program.offset
 
     def report(self, report: Report | None) -> Report | None:
-        """A report that takes translated objectives and tells them in the given program's unit."""
+        """Progress callback that converts translated objectives to the original unit."""
         if report is None:
             return None
         return lambda seconds, objective, bound, text: report(
@@ -267,7 +267,7 @@ class WholeProgram:
         )
 
     def hints(self, start: npt.ArrayLike) -> dict[int, int]:
-        """A start point of the given program as whole numbers."""
+        """Start point of the original program as integers."""
         values = np.round(self.program.rounded(start) * self.grid).astype(np.int64).tolist()
         return dict(enumerate(values))
 
@@ -298,8 +298,8 @@ class WholeProgram:
             self.model.add_linear_constraint(total, low, high)
 
     def _whole_row(self, row: int, extent: Floats) -> tuple[int, int, list[float]]:
-        """The bounds and coefficients of a row multiplied until they are whole, and widened by what
-        rounding can amount to.
+        """Bounds and coefficients of a row scaled to integers, relaxed by the maximum rounding
+        error.
         """
         program = self.program
         part = slice(program.matrix.indptr[row], program.matrix.indptr[row + 1])
@@ -336,8 +336,8 @@ class WholeProgram:
 def _scale(
     coefficients: Floats, extent: Floats, grid: Floats, what: str, most: int = LARGEST_SCALE
 ) -> float:
-    """The smallest power of ten that makes the coefficients whole, at most about `most` steps and
-    within int64.
+    """Smallest power of ten that makes the coefficients integers, with at most about `most` steps
+    and within int64.
     """
     total = float(np.abs(coefficients) @ extent)
     largest = (
@@ -358,14 +358,14 @@ def _scale(
 
 
 def _leftover(scaled: Floats, whole: Floats) -> Floats:
-    """What rounding leaves over, with float noise counted as nothing."""
+    """Rounding errors, with float noise counted as 0."""
     difference = scaled - whole
     noise = _ULPS * np.finfo(float).eps * np.abs(scaled)
     return np.where(np.abs(difference) <= noise, 0.0, difference)
 
 
 def _grid(program: LinearProgram, reach: Floats) -> Floats:
-    """Steps per unit for columns that are not integer: a power of ten, finer for smaller ranges.
+    """Steps per unit for continuous columns: a power of ten, finer for smaller ranges.
 
     A column with decimals for coefficients gets coarser steps, for the digits of both have to share
     64 bits.
@@ -384,7 +384,7 @@ def _outward(bounds: Floats) -> npt.NDArray[np.int64]:
 def _read(
     response: Any, has_objective: bool, interrupted: bool, progress: Progress, bound: float | None
 ) -> CpSatAnswer:
-    """What CP-SAT says; `bound` is the last it gave on its way."""
+    """Convert a CP-SAT response; `bound` is the last one reported during the solve."""
     word = str(response.status.name)
     status = {
         "OPTIMAL": Status.OPTIMAL,

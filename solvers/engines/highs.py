@@ -1,4 +1,4 @@
-"""The seam to HiGHS.
+"""Interface to HiGHS.
 
 HiGHS's tolerances are absolute, so it is given every objective in a unit in which they are small
 (`unit_of`); values, bounds and multipliers come back in the program's own.
@@ -111,7 +111,7 @@ def solve_with_highs(
 
 
 class WarmStartedProgram:
-    """A continuous program that grows by rows and columns and is solved again from its last basis.
+    """Linear program that grows by rows and columns and is solved again from its last basis.
 
     For column generation and cutting planes; `solve` answers with row multipliers. `options` are
     HiGHS's own.
@@ -157,24 +157,24 @@ class WarmStartedProgram:
         )  # fmt: skip
 
     def bound_columns(self, upper: Floats) -> None:
-        """Give every column another upper bound; lower bounds become 0."""
+        """Set the upper bounds of all columns; lower bounds become 0."""
         number = len(upper)
         every = np.arange(number, dtype=np.int32)
         self._solver.changeColsBounds(number, every, np.zeros(number), upper)
 
     def bound_row(self, row: int, lower: float, upper: float = np.inf) -> None:
-        """Give a row other bounds; -inf and inf for none."""
+        """Set the bounds of a row; -inf and inf for none."""
         self._solver.changeRowBounds(row, lower, upper)
 
     def ray(self) -> Floats | None:
-        """(rows,) multipliers of rows that no point keeps (Farkas), of either sign; None where the
-        engine has none.
+        """Farkas multipliers (rows,) of an infeasible program, of either sign; None if the engine
+        has none.
         """
         _, known, values = self._solver.getDualRay()
         return np.array(values) if known else None
 
     def again(self, program: LinearProgram, time_limit: float | None = None) -> EngineAnswer:
-        """Solve a program of the same shape instead, from the last basis."""
+        """Solve another program of the same shape from the last basis."""
         basis = self._solver.getBasis()
         self._load(program)
         if basis.valid:
@@ -182,9 +182,7 @@ class WarmStartedProgram:
         return self.solve(time_limit)
 
     def solve(self, time_limit: float | None = None) -> EngineAnswer:
-        """Solve again; the point is HiGHS's own (the caller's bound rests on `row_dual`, not on
-        it).
-        """
+        """Solve again; the point is not checked (the caller's bound relies on `row_dual`)."""
         unit = unit_of(self._cost)
         if unit != self._unit:  # columns have come whose costs are of another size
             every = np.arange(len(self._cost), dtype=np.int32)
@@ -215,7 +213,7 @@ def _solver(options: dict[str, Any] | None) -> highspy.Highs:
 
 
 def _model(program: LinearProgram, unit: float) -> highspy.HighsLp:
-    """The program for HiGHS, its objective in this unit."""
+    """HiGHS model of a program, with the objective in the given unit."""
     import highspy
 
     matrix = program.matrix
@@ -237,9 +235,7 @@ def _model(program: LinearProgram, unit: float) -> highspy.HighsLp:
 
 
 def _hint(solver: highspy.Highs, program: LinearProgram, start: npt.ArrayLike) -> None:
-    """Give HiGHS a starting point when it holds; HiGHS itself takes a broken one without
-    complaint.
-    """
+    """Pass a starting point to HiGHS if it is feasible."""
     import highspy
 
     values = program.rounded(start)
@@ -252,8 +248,8 @@ def _hint(solver: highspy.Highs, program: LinearProgram, start: npt.ArrayLike) -
 def _run(
     solver: highspy.Highs, unit: float, time_limit: float | None, report: Report | None
 ) -> EngineAnswer:
-    """Run and translate, out of the objective's unit; both the run's status and the model's status
-    are read, since either alone may be wrong.
+    """Run HiGHS and convert its answer; both the run's and the model's status are read, since
+    either may be wrong.
     """
     import highspy
 
@@ -306,8 +302,8 @@ def _run(
 
 
 def _bound(solver: highspy.Highs, status: Status) -> float | None:
-    """The proved lower bound, in HiGHS's unit: the tree's for an integer program, the value of a
-    solved continuous one.
+    """Lower bound in HiGHS's unit: of the tree for an integer program, the value of a solved
+    continuous one.
     """
     info = solver.getInfo()
     if status is Status.INFEASIBLE:

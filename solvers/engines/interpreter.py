@@ -1,4 +1,4 @@
-"""Python processes of this package: the only place that starts one.
+"""Start of Python child processes, in one place.
 
 Such a process looks for modules neither in the current folder nor in the user's site, so that no
 file that lies beside somebody's data is ever run.
@@ -33,7 +33,7 @@ os.environ.update(given)
 def start_python(
     code: str, *arguments: str, environment: Mapping[str, str] | None = None, **settings: Any
 ) -> subprocess.Popen[bytes]:
-    """Start an interpreter that can import what this one can, and run code in it.
+    """Start an interpreter with the same import path as this one, and run code in it.
 
     Parameters
     ----------
@@ -64,7 +64,7 @@ def start_python(
 
 
 def isolated(script: Path, *arguments: str) -> list[str]:
-    """The words that run a script that needs the standard library alone: it imports nothing else,
-    and no variable of Python's own counts.
+    """Command line that runs a script of the standard library alone, without the site and Python's
+    environment variables.
     """
     return [sys.executable, "-I", "-S", str(script), *arguments]

@@ -1,4 +1,4 @@
-"""Linear programs solved to the last digits of a float, beyond the tolerances of HiGHS.
+"""Iterative refinement of linear programs beyond the tolerances of HiGHS.
 
 Iterative refinement (Gleixner, Steffy and Wolter 2016, "Iterative refinement for linear
 programming"): what an answer misses, in its rows, bounds and reduced costs, is measured with more
@@ -105,9 +105,7 @@ def _solved(answer: EngineAnswer) -> bool:
 def _residuals(
     program: LinearProgram, point: _Wide, dual: _Wide
 ) -> tuple[_Wide, _Wide, _Wide, _Wide]:
-    """What is missing in rows, what is left to the bounds below (<= 0) and above (>= 0), and the
-    reduced costs.
-    """
+    """Residuals of rows, distances to lower (<= 0) and upper bounds (>= 0), and reduced costs."""
     matrix = program.matrix.tocoo()
     row = program.row_upper.astype(np.longdouble)
     np.subtract.at(row, matrix.row, matrix.data.astype(np.longdouble) * point[matrix.col])

@@ -1,4 +1,4 @@
-"""The most flow through a layered network of whole capacities, by OR-Tools."""
+"""Maximum flow through a layered network with integer capacities, by OR-Tools."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ Integers = npt.NDArray[np.int64]
 def two_layer_flow(
     supply: Integers, middle: Integers, sink: Integers
 ) -> tuple[Integers, npt.NDArray[np.bool_]]:
-    """The most flow from a source through n left and then m right nodes to a sink.
+    """Maximum flow from a source through n left and m right nodes to a sink.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Keep what engines print past their own switches off the terminal.
+"""Suppression of output that engines print to C's stdout regardless of their options.
 
 HiGHS 1.12 prints "HighsMipSolverData::transformNewIntegerFeasibleSolution tmpSolver.run();" with
 C's printf whenever it solves an integer program again with its whole numbers fixed, whatever
@@ -28,7 +28,7 @@ class _Streams(NamedTuple):
 
 @contextmanager
 def c_output_nowhere() -> Iterator[None]:
-    """Let what C code prints to its streams go to the null device meanwhile.
+    """Context in which the output streams of C code go to the null device.
 
     C's own variables `stdout` and `stderr` are pointed elsewhere, not the descriptors: what Python
     prints, in this thread or another, goes where it always went. glibc and macOS allow it;
@@ -56,8 +56,8 @@ def c_output_nowhere() -> Iterator[None]:
 
 @cache
 def _streams() -> _Streams | None:
-    """C's variables of its output streams and a stream to the null device; None with a C library
-    that may hold them constant.
+    """C's stdout and stderr variables and a stream to the null device; None if the C library does
+    not allow changing them.
     """
     try:
         library = ctypes.CDLL(None)

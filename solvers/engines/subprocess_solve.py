@@ -1,6 +1,4 @@
-"""A solver in a process of its own, ended when it overruns its time: the only limit that always
-holds.
-"""
+"""Solver calls in a child process that is killed at a hard time limit."""
 
 from __future__ import annotations
 
@@ -31,7 +29,7 @@ def solve_in_subprocess(
     start: npt.ArrayLike | None = None,
     grace: float = KILL_GRACE,
 ) -> EngineAnswer:
-    """Minimize a program with HiGHS in a process of its own; see `solve_program`.
+    """Minimize a program with HiGHS in a child process; see `solve_program`.
 
     HiGHS looks at its clock too rarely on some large programs. What a process that had to be ended
     knew is lost: the answer is then unknown. Ctrl-C ends it too.
@@ -60,8 +58,7 @@ def call_in_subprocess(
     hard_limit: float | None = None,
     **keywords: Any,
 ) -> Answer | None:
-    """Call a function of this package in a fresh interpreter; None when `hard_limit` seconds pass
-    first.
+    """Call a function of this package in a fresh interpreter; None after `hard_limit` seconds.
 
     Function, arguments and answer are pickled. The process ignores Ctrl-C and is ended by this one,
     which receives it.

@@ -1,1 +1,1 @@
-"""Groups, exactly: least penalty, no group that blocks, and the least alpha without one."""
+"""Exact methods of groups: least penalty, groupings in the core, and the least alpha."""

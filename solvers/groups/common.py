@@ -1,4 +1,6 @@
-"""What the exact methods on groups share: prices that prove a bound, and groups picked greedily."""
+"""Shared parts of the exact methods of groups: dual prices that prove a bound, and greedy
+groupings.
+"""
 
 from __future__ import annotations
 
@@ -23,8 +25,8 @@ NOISE = 1e-9
 
 
 class TotalLoss(Incumbent[Grouping, int]):
-    """The grouping whose jobs lose least together so far, and what all groupings cost at least, in
-    units; the outcome has their means over jobs.
+    """Incumbent and bound of the total loss of all jobs, in units; the outcome has means over
+    jobs.
     """
 
     best: Grouping
@@ -42,15 +44,14 @@ class TotalLoss(Incumbent[Grouping, int]):
 
 
 def reduced_costs(columns: Columns, price: Integers) -> Integers:
-    """(N,) what each group costs more than its members' prices, whole units."""
+    """Reduced cost of each group (N,) in integer units: its cost minus its members' prices."""
     paid = np.append(price, 0)[columns.members].sum(axis=1)
     found: Integers = columns.cost - paid
     return found
 
 
 def price_bound(instance: Groups, columns: Columns, price: Integers) -> int:
-    """What all jobs lose together at least, in units, proved by whole prices (T,) of jobs, of any
-    sign.
+    """Lower bound on the total loss in units, proved by any integer prices (T,) of jobs.
 
     A machine of class c whose group S costs cost_c(S) = price(S) + rest has rest >= r_c, the least
     of all groups on c; so at most machines[c] machines add at least min(0, r_c) each:
@@ -67,42 +68,42 @@ def price_bound(instance: Groups, columns: Columns, price: Integers) -> int:
 
 
 def engine_units(columns: Columns, bound: float) -> int:
-    """What an engine's bound on the sum of losses proves, in units: less what its tolerances let it
-    be off by, rounded up to a multiple of what divides every cost.
+    """Bound in units that an engine's bound on the total loss proves, reduced by its tolerances and
+    rounded up to a common divisor of the costs.
     """
     least = int(np.ceil((bound - NOISE * (columns.largest + abs(bound))) * UNIT))
     return -(-least // columns.step) * columns.step
 
 
 def least_rests(columns: Columns, rest: Integers) -> Integers:
-    """(C,) the least reduced cost of a group on each class; no more than 0."""
+    """Least reduced cost of a group on each class, at most 0, shape (C,)."""
     least = np.zeros(len(columns.limits), dtype=np.int64)
     np.minimum.at(least, columns.where, rest)
     return least
 
 
 def mean_of(instance: Groups, total: int) -> float:
-    """A sum of losses in units as the mean over jobs, never above it."""
+    """Mean over jobs of a total loss in units, rounded down."""
     exact = Fraction(total, UNIT * instance.jobs)
     found = float(exact)
     return found if Fraction(found) <= exact else float(np.nextafter(found, -np.inf))
 
 
 def prices_told(instance: Groups, price: Integers, total: int) -> dict[str, Any]:
-    """Whole prices (T,), and the bound that they prove, as a certificate says them: a penalty for
-    a job of each type, decimals of 12 places, and the mean over jobs.
+    """Integer prices (T,) and their bound for a certificate: decimals of 12 places a job of each
+    type, and the mean over jobs.
     """
     return {"prices": (price / UNIT).tolist(), "price_bound": mean_of(instance, total)}
 
 
 def whole_prices(prices: Iterable[float]) -> list[int]:
-    """The whole prices of a certificate: a decimal of 12 places is the nearest number to one."""
+    """Integer prices from the decimals of a certificate."""
     return [round(float(price) * UNIT) for price in prices]
 
 
 def greedy_number(instance: Groups, columns: Columns) -> Integers | None:
-    """(N,) machines of each group, the cheapest for each job first as often as jobs and machines
-    last; None where that leaves jobs without a place.
+    """Machines of each group (N,), the cheapest group for each job first; None if jobs are left
+    without a place.
     """
     size = (columns.members >= 0).sum(axis=1)
     empty = instance.seats[columns.where] - size
@@ -131,7 +132,7 @@ def greedy_number(instance: Groups, columns: Columns) -> Integers | None:
 
 
 def forbidden(instance: Groups, members: Integers, where: Integers) -> npt.NDArray[np.bool_]:
-    """(N,) which groups (N, S), whatever the order of their seats, may not be formed."""
+    """Whether each group (N, S) may not be formed, in any order of seats."""
     found = np.zeros(len(where), dtype=bool)
     for place in np.unique(where).tolist():
         here = np.flatnonzero(where == place)
@@ -141,7 +142,7 @@ def forbidden(instance: Groups, members: Integers, where: Integers) -> npt.NDArr
 
 
 def machines_used(instance: Groups) -> tuple[Integers, Integers]:
-    """Classes, those of most seats first, and how many machines of each the jobs fill."""
+    """Classes by decreasing seats, and the number of machines of each that the jobs fill."""
     places = np.argsort(-instance.seats, kind="stable")
     number, left = [], instance.jobs
     for place in places.tolist():
@@ -152,8 +153,8 @@ def machines_used(instance: Groups) -> tuple[Integers, Integers]:
 
 
 def dealt(instance: Groups, snake: bool = True) -> Grouping:
-    """Jobs by falling pressure dealt to machines, there and back again (`snake`), or machine after
-    machine; groups that are forbidden may be among them.
+    """Jobs by decreasing pressure assigned to machines in serpentine order (`snake`) or machine
+    after machine; groups may be forbidden.
 
     Along the machines each seat's type changes where the jobs of a type end: only as many machines
     are looked at as there are such places.

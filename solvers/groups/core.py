@@ -1,5 +1,5 @@
-"""Groupings that no group blocks: the least mean penalty among them at an alpha, and the least
-alpha at which there are any.
+"""Groupings in the core: least mean penalty at an alpha, and the least alpha with a nonempty
+core.
 """
 
 from __future__ import annotations
@@ -36,8 +36,8 @@ def core(
     report: Report | None = None,
     limits: CoreLimits | None = None,
 ) -> Outcome:
-    """Least mean penalty such that no jobs would all gain more than `alpha` on a full machine of
-    their own.
+    """Minimize the mean penalty such that no jobs would all gain more than `alpha` on a full
+    machine of their own.
 
     An integer program over kinds of groups says so exactly (`models.groups.core`). It is solved
     over the groups of least reduced cost first: an answer that costs less than the relaxation and
@@ -96,7 +96,7 @@ def least_alpha(
     report: Report | None = None,
     limits: CoreLimits | None = None,
 ) -> Outcome:
-    """The least alpha at which no group blocks some grouping, proved on both sides.
+    """Find the least alpha at which some grouping has no blocking group, with proofs of both sides.
 
     A job leaves one group for another iff the difference of its losses is more than alpha, so the
     least alpha is 0 or one of these finitely many differences, in whole units of 1e-12. Bisection:
@@ -146,7 +146,7 @@ def _solved(
     instance: Groups, clock: Clock, start: Solution | None, least: int | None,
     alpha: float | None, limits: CoreLimits,
 ) -> Outcome:  # fmt: skip
-    """Both methods: at an alpha, or None for the least."""
+    """Solve at an alpha, or for the least alpha (None)."""
     seconds = limits.counts * limits.relaxation.group_seconds * groups_number(instance)
     if clock.left is not None and seconds > clock.left:
         found = dealt(instance, snake=False)

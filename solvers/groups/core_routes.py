@@ -1,4 +1,6 @@
-"""The routes of `core` and `least-alpha`, each from the state of the search to a better one."""
+"""Routes of `core` and `least-alpha` in the order in which they run; each improves the state of the
+search.
+"""
 
 from __future__ import annotations
 
@@ -40,7 +42,7 @@ OPEN = "whether some grouping has no blocking group was not settled"
 
 @dataclass(frozen=True)
 class CoreLimits(Routed):
-    """What steers `core` and `least_alpha`.
+    """Parameters of `core` and `least_alpha`.
 
     Attributes
     ----------
@@ -82,8 +84,8 @@ class CoreLimits(Routed):
 
 
 class CoreSearch(Incumbent[Grouping, int]):
-    """The grouping nearest to one that no group blocks, and what is proved of the least alpha and
-    of the least penalty.
+    """State of the routes: the grouping nearest to the core, and bounds on the least alpha and on
+    the penalty.
 
     The value is the least alpha at which no group blocks the grouping, in units, or the alpha that
     is asked where that is more; of equal ones the one of less penalty is better.
@@ -119,13 +121,13 @@ class CoreSearch(Incumbent[Grouping, int]):
         self.report("start")
 
     def _blocking(self, grouping: Grouping) -> int:
-        """How many groups block a grouping at the alpha that is asked; 0 where none is."""
+        """Number of groups that block a grouping at the given alpha; 0 without one."""
         return (
             0 if self.alpha is None else blocking_groups(self.instance, grouping, self.alpha).count
         )
 
     def offer(self, answer: Grouping | None, text: str = "") -> bool:
-        """Keep a grouping that is nearer, and the one that fewest groups block."""
+        """Keep a grouping of smaller alpha, and the grouping with the fewest blocking groups."""
         if self.blocking and answer is not None and feasible(self.instance, answer):
             number = self._blocking(answer)
             known = self.blocking, total_units(self.instance, self.fewest)
@@ -134,7 +136,7 @@ class CoreSearch(Incumbent[Grouping, int]):
         return super().offer(answer, text)
 
     def report(self, text: str) -> None:
-        """Note progress in the objective of the method."""
+        """Report progress in the objective of the method."""
         if self.alpha is None:
             super().report(text)
         else:
@@ -142,45 +144,45 @@ class CoreSearch(Incumbent[Grouping, int]):
 
     @property
     def total(self) -> int:
-        """What the jobs of the best grouping lose together."""
+        """Total loss of the incumbent's jobs."""
         return total_units(self.instance, self.best)
 
     @property
     def empty(self) -> bool:
-        """Whether it is proved that every grouping is blocked at the alpha that is asked."""
+        """Whether the core at the given alpha is proved empty."""
         return self.least is not None and self.below >= self.least
 
     def none_at(self, least: int, proof: str, *, confirmed: bool = False) -> None:
-        """Some group blocks every grouping at an alpha, in units: proved."""
+        """Record a proof that the core is empty at an alpha (in units)."""
         self.below, self.proof = max(self.below, least), proof
         self.confirmed = confirmed
         self.bound = min(self.value, self.below + 1)
 
     def cheapest(self, total: int, bound: int) -> bool:
-        """Whether jobs that lose so much together are proved to lose least."""
+        """Return whether a total loss is proved minimal."""
         return total <= bound or agree(total, bound, self.relaxed.scale)
 
     @property
     def full(self) -> int:
-        """How many kinds of full groups there are."""
+        """Number of kinds of full groups."""
         size = self.columns.size
         return int(np.count_nonzero(size == self.instance.seats[self.columns.where]))
 
     @property
     def many(self) -> bool:
-        """Whether they are more than engines can say anything of."""
+        """Whether there are too many full groups for the engines."""
         return self.full > self.limits.most_full
 
     @property
     def late(self) -> bool:
-        """Whether the time is up, or would be before a program is made."""
+        """Whether the time is up, or would be before a program is built."""
         least = self.limits.full_seconds * self.full
         return self.clock.expired or (self.clock.left is not None and least > self.clock.left)
 
     def ask(
         self, least: int, some: Integers, engine: EngineName, seconds: float | None, *, costs: bool
     ) -> EngineAnswer:
-        """What a program over some groups says at an alpha, in units, its grouping offered."""
+        """Solve the program over some groups at an alpha (in units), and offer its grouping."""
         part, begun = self.columns.some(some), self.clock.seconds
         made = core_program(self.instance, part, self.columns, least, costs=costs)
         if seconds is not None:  # writing it down takes seconds too
@@ -198,7 +200,7 @@ class CoreSearch(Incumbent[Grouping, int]):
         return answer
 
     def outcome(self) -> Outcome:
-        """The checked outcome, with both levels in its certificate."""
+        """Checked outcome with both levels in its certificate."""
         instance, answer = self.instance, self.fewest if self.blocking else self.best
         check(instance, answer)
         name, value, bound = "least_alpha", self.value / UNIT, self.bound / UNIT
@@ -338,9 +340,7 @@ def bisect(search: CoreSearch) -> None:
 
 
 def _branched(search: CoreSearch, least: int) -> bool:
-    """Look for a grouping that no group blocks at an alpha by `Tree`; False when it did not say in
-    time.
-    """
+    """Search a grouping in the core at an alpha by `Tree`; return False if undecided in time."""
     limits, columns = search.limits, search.columns
     if "nogoods" not in limits.routes:
         return False
@@ -368,7 +368,7 @@ def _branched(search: CoreSearch, least: int) -> bool:
 
 
 def _tried(search: CoreSearch, least: int) -> bool:
-    """Move one of the two ends of the least alpha; False when it was not decided in time."""
+    """Decide one alpha between the two ends; return False if undecided in time."""
     if _branched(search, least):
         return True
     every = np.arange(len(search.columns))
@@ -389,8 +389,8 @@ def _tried(search: CoreSearch, least: int) -> bool:
 
 
 def _confirm(search: CoreSearch) -> None:
-    """Ask CP-SAT about the alpha at which HiGHS found none; a grouping at it would refute all that
-    was proved.
+    """Let CP-SAT confirm that the core is empty where HiGHS said so; a grouping would refute the
+    proof.
     """
     if search.below < 0 or search.many or search.late:
         return
@@ -403,8 +403,8 @@ def _confirm(search: CoreSearch) -> None:
 
 
 def _between(search: CoreSearch, low: int) -> list[int]:
-    """The differences of losses above an alpha, and below the least of the best grouping; 0 alone
-    before anything is known, and one alpha between where there are very many.
+    """Differences of losses between an alpha and the incumbent's; 0 alone at first, and a single
+    one if there are very many.
     """
     high, columns, limits = search.value, search.columns, search.limits
     if high <= 0:

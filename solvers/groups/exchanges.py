@@ -1,4 +1,6 @@
-"""Exchanges of two jobs, or of a job and an empty seat, that lower the sum of penalties."""
+"""Local search on groupings: exchanges of two jobs, or of a job and an empty seat, that lower the
+total penalty.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,7 @@ BLOCK = 256
 
 
 def exchanged(instance: Groups, grouping: Grouping, clock: Clock) -> Grouping:
-    """A feasible grouping after rounds of exchanges, until none helps or the time is up.
+    """Improve a feasible grouping by rounds of exchanges until none helps or the time is up.
 
     Machines that hold the same jobs count as one kind, and an exchange is made on as many as there
     are of both. In each round every seat of every kind is set against every other; the exchanges
@@ -28,7 +30,7 @@ def exchanged(instance: Groups, grouping: Grouping, clock: Clock) -> Grouping:
 
 
 def _round(instance: Groups, grouping: Grouping) -> Grouping | None:
-    """The exchanges that gain most; None where none does."""
+    """Apply the exchanges of largest gain; None if none helps."""
     members, where, number = _with_empty(instance, grouping)
     seats = instance.seats[where]
     cost = np.zeros(len(where), dtype=np.int64)
@@ -91,7 +93,7 @@ def _round(instance: Groups, grouping: Grouping) -> Grouping | None:
 
 
 def _with_empty(instance: Groups, grouping: Grouping) -> tuple[Integers, Integers, Integers]:
-    """Kinds of machines, those that stay empty too, in full width."""
+    """Kinds of machines of a grouping including empty ones, with all seats."""
     width = int(instance.seats.max())
     used = np.bincount(
         grouping.where, weights=grouping.number, minlength=len(instance.seats)

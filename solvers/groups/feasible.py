@@ -1,4 +1,4 @@
-"""A grouping to begin with: what may be formed, of the jobs there are."""
+"""Feasible groupings to begin with."""
 
 from __future__ import annotations
 
@@ -17,9 +17,8 @@ from .common import dealt, greedy_number
 def starting_grouping(
     instance: Groups, columns: Columns | None, start: Solution | None, clock: Clock
 ) -> Grouping | Outcome:
-    """The start if it is feasible, else jobs dealt by pressure, else the cheapest groups first,
-    else what an engine finds; an outcome without a solution where there is none, or none was found
-    in time.
+    """The start if feasible, else jobs sorted by pressure, else greedy groups, else an engine's
+    answer; an outcome without solution if there is none.
 
     Parameters
     ----------
@@ -53,7 +52,7 @@ def starting_grouping(
 
 
 def repaired(instance: Groups, found: Grouping) -> Grouping:
-    """A policy's grouping if it is feasible, else some grouping that is.
+    """A policy's grouping if feasible, else another feasible one.
 
     Raises
     ------

@@ -1,4 +1,5 @@
-"""Groupings that no group blocks, by a search over what the jobs of each type lose at most.
+"""Branch and bound for groupings in the core: limits on how many jobs of a type lose more than a
+bound, with nogoods from dual multipliers.
 
 A full group S does not block exactly if, for one of its types a, at most m - 1 jobs of a lose more
 than a job of a would in S and alpha, m being how often S holds a. Each such *limit* is a row over
@@ -40,7 +41,7 @@ NOISE = 1e-7
 
 @dataclass(frozen=True)
 class TreeLimits:
-    """What steers the search over limits of losses.
+    """Parameters of the branch and bound.
 
     Attributes
     ----------
@@ -61,21 +62,21 @@ TREE_LIMITS = TreeLimits()
 
 
 class _Found(Exception):
-    """A grouping that no group blocks was found."""
+    """Raised when a grouping in the core is found."""
 
 
 class _OutOfTime(Exception):
-    """The time is up."""
+    """Raised at the time limit."""
 
 
 def prefixes(limits: Integers) -> Integers:
-    """(chains, S) the longest prefix that holds at most m - 1 jobs, for m = 1, 2, ..."""
+    """Longest prefix (chains, S) limited to m - 1 jobs, for m = 1, 2, ..."""
     found: Integers = np.maximum.accumulate(limits, axis=1)
     return found
 
 
 def leaving(limits: Integers) -> set[tuple[int, int, int]]:
-    """Chain, jobs and prefix of the limits that leave a job or more, and that no other implies."""
+    """Limits (chain, jobs, prefix) that allow at least one job and are not implied by others."""
     chain, many = np.nonzero(limits[:, 1:] > prefixes(limits)[:, :-1])
     return {
         (one, m, int(limits[one, m]))
@@ -84,15 +85,15 @@ def leaving(limits: Integers) -> set[tuple[int, int, int]]:
 
 
 def shut_by(chains: Chains, limits: Integers) -> Booleans:
-    """(N,) the groups of which limits leave no machine."""
+    """Whether limits exclude each group, shape (N,)."""
     ends = np.append(limits[:, 0], 0)
     taken = chains.at < np.iinfo(np.int64).max
     return np.asarray((taken & (chains.at < ends[np.where(taken, chains.of, -1)])).any(axis=1))
 
 
 def willing(chains: Chains, number: Floats | Integers) -> Floats:
-    """(full groups, S) with so many machines (N,) of each group, the jobs that gain in each full
-    one, less m - 1; inf for a seat of a type given before. The least says by how many it blocks.
+    """Number of jobs that gain in each full group, minus m - 1, given the machines (N,) of each
+    group; the least over its types says by how much it blocks.
     """
     jobs = np.concatenate([[0.0], np.cumsum(chains.times * number[chains.column])])
     first = chains.first[chains.full_of]
@@ -102,14 +103,14 @@ def willing(chains: Chains, number: Floats | Integers) -> Floats:
 
 
 def settled_by(chains: Chains, limits: Integers) -> Booleans:
-    """(full groups,) those that some limit keeps from blocking."""
+    """Whether some limit prevents each full group from blocking."""
     ends = prefixes(limits)[chains.full_of, np.maximum(chains.repeats - 1, 0)]
     return np.asarray(((chains.repeats > 0) & (ends >= chains.prefix)).any(axis=1))
 
 
 def kept_by(chains: Chains, number: Integers, none: Integers) -> Integers:
-    """Limits that machines (N,) of each group keep, and that settle every full group: of those of
-    each the one that is kept most easily.
+    """Limits that the given machines (N,) satisfy and that prevent every full group from
+    blocking.
     """
     easiest = willing(chains, number).argmin(axis=1)
     seat = np.arange(len(easiest)), easiest
@@ -119,7 +120,7 @@ def kept_by(chains: Chains, number: Integers, none: Integers) -> Integers:
 
 
 def needed(chains: Chains, ends: Integers, groups: Integers, since: Integers) -> Integers:
-    """(chains,) prefixes that shut these groups, none of the last limits that can be spared.
+    """Prefixes (chains,) that exclude the given groups, with late limits dropped where possible.
 
     Parameters
     ----------
@@ -141,7 +142,7 @@ def needed(chains: Chains, ends: Integers, groups: Integers, since: Integers) ->
 
 
 class Tree:
-    """A grouping of some kinds of groups that no group blocks at an alpha, or that there is none.
+    """Branch and bound that finds a grouping in the core at an alpha, or proves that there is none.
 
     Parameters
     ----------
@@ -182,7 +183,9 @@ class Tree:
         self._since = self._none.copy()
 
     def run(self) -> None:
-        """Search until a grouping is found, there is none, or the time is up; Ctrl-C is raised."""
+        """Search until a grouping is found, none exists, or the time is up; raises
+        KeyboardInterrupt.
+        """
         try:
             point, _ = self._solved(self._none)
             if point is not None:
@@ -192,8 +195,8 @@ class Tree:
             pass
 
     def _solved(self, limits: Integers) -> tuple[tuple[float, Floats] | None, Integers]:
-        """Value and point of the linear program under limits; or None and the limits that leave
-        none.
+        """Value and point of the linear program under limits; or None and the limits that make it
+        infeasible.
         """
         if self.clock.expired:
             raise _OutOfTime
@@ -218,7 +221,9 @@ class Tree:
         return None, limits.copy()
 
     def _limit_rows(self, limits: Integers) -> None:
-        """The rows of limits that leave a job or more; the others shut groups."""
+        """Update the rows of the limits that allow at least one job; other limits exclude
+        groups.
+        """
         wanted = leaving(limits)
         for key in self._limited - wanted:
             self._program.bound_row(self._row_of[key], -np.inf)
@@ -233,7 +238,7 @@ class Tree:
         self._limited = wanted
 
     def _nogood(self, limits: Integers, dual: Floats, shut: Booleans) -> Integers | None:
-        """The limits that multipliers need to prove that there is no point; None where they do not.
+        """Limits that the dual multipliers need to prove infeasibility; None if they prove nothing.
 
         With prices y of jobs and v >= 0 of limits, every point x >= 0 has
 
@@ -272,7 +277,7 @@ class Tree:
         return found
 
     def _known(self, limits: Integers) -> Integers | None:
-        """A nogood that the limits hold."""
+        """A stored nogood that the limits contain, else None."""
         ends = prefixes(limits)
         hit = np.flatnonzero((ends >= self._nogoods).all(axis=(1, 2)))
         return self._nogoods[hit[-1]] if len(hit) else None
@@ -281,7 +286,7 @@ class Tree:
         self._nogoods = np.concatenate([self._nogoods, nogood[None]])[-self.limits.nogoods :]
 
     def _branch(self, limits: Integers, point: tuple[float, Floats], depth: int) -> Integers:
-        """Search below limits; returns those of them that leave no grouping."""
+        """Search below some limits; return those of them that make the branch infeasible."""
         settled = settled_by(self.chains, limits)
         over = np.where(settled, -1.0, willing(self.chains, point[1]).min(axis=1, initial=np.inf))
         if over.max(initial=-1.0) <= NOISE:
@@ -327,7 +332,7 @@ class Tree:
         return reasons
 
     def _settle(self, limits: Integers) -> None:
-        """Ask whether the groups that limits leave open hold a grouping that no group blocks.
+        """Search the groups that the limits leave for a grouping in the core.
 
         Raises `_Found` where there is one; the branch is left open where there may be one.
         """
@@ -351,12 +356,12 @@ class Tree:
             raise _Found
 
     def _stays(self, grouping: Grouping) -> bool:
-        """Whether a grouping is feasible, and no group blocks it."""
+        """Return whether a grouping is feasible and in the core."""
         stable = feasible(self.instance, grouping)
         return stable and least_alpha_of(self.instance, grouping) <= self.least
 
     def _cheapen(self, limits: Integers, number: Integers) -> None:
-        """A cheaper grouping under the limits of the one that was found."""
+        """Search a cheaper grouping under the limits of the one found."""
         some = np.flatnonzero(~shut_by(self.chains, limits))
         program = self._integer(self.columns.some(some), some, limits)
         limit = self.clock.time_slice(1, self.limits.leaf_seconds)
@@ -370,7 +375,7 @@ class Tree:
         raise_if_interrupted(answer.stop)
 
     def _integer(self, part: Columns, some: Integers, limits: Integers) -> LinearProgram:
-        """The integer program of the groups that limits leave, of least penalty."""
+        """Integer program of least penalty over the groups that the limits leave."""
         builder = ProgramBuilder()
         most = part.most(self.instance)
         x = builder.columns(len(part), upper=most, cost=part.cost / UNIT, integer=True)

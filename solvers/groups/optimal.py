@@ -1,5 +1,5 @@
-"""Least mean penalty: column generation over the list of groups, whole prices as proof, and the
-groups that the prices leave.
+"""Least mean penalty of groups: column generation, integer prices as proof, and a program over the
+groups of small reduced cost.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from .pairs import least_loss_pairs
 
 @dataclass(frozen=True)
 class GroupLimits(Routed):
-    """Limits of the method `optimal`, and of the relaxation that `core` begins with.
+    """Parameters of `optimal`, and of the relaxation that `core` begins with.
 
     Attributes
     ----------
@@ -68,7 +68,7 @@ def optimal(
     report: Report | None = None,
     limits: GroupLimits | None = None,
 ) -> Outcome:
-    """The grouping of least mean penalty over jobs, proved.
+    """Minimize the mean penalty over jobs, with a proof.
 
     Column generation: the linear program over few kinds of groups gives prices of jobs, a scan of
     all kinds finds those that cost less than their members' prices, until there are none. Prices
@@ -127,7 +127,7 @@ def optimal(
 
 
 class Search(TotalLoss):
-    """The best grouping so far, and what prices of jobs prove.
+    """Incumbent grouping, and the bound that dual prices prove.
 
     Attributes
     ----------
@@ -153,7 +153,7 @@ class Search(TotalLoss):
         self.report("start")
 
     def relax(self) -> None:
-        """The linear program by pricing columns in."""
+        """Solve the linear program by column generation."""
         instance, columns = self.instance, self.columns
         types, classes = instance.types, len(columns.limits)
         builder = ProgramBuilder()
@@ -191,8 +191,8 @@ class Search(TotalLoss):
                 break
 
     def close(self) -> None:
-        """Integer programs over the groups of least reduced cost, more and more, up to all that a
-        better answer could hold.
+        """Solve integer programs over the groups of least reduced cost, up to all that a better
+        answer could use.
         """
         limits = self.limits
         near, before = limits.near * self.instance.types, 0
@@ -239,14 +239,14 @@ class Search(TotalLoss):
         return rest
 
     def nearest(self, among: Integers, many: int) -> Integers:
-        """The columns of least reduced cost."""
+        """Columns of least reduced cost."""
         if len(among) <= many:
             return among
         return np.sort(among[np.argpartition(self.rest[among], many)[:many]])
 
     def _claimed(self, bound: float, beyond: int) -> None:
-        """An engine's bound for the groupings of some columns; those that hold another cost
-        `beyond` at least.
+        """Bound for all groupings from an engine's bound for some columns, where the other columns
+        cost `beyond` at least.
         """
         self.raise_bound(
             min(engine_units(self.columns, bound), beyond, self.value),
@@ -270,7 +270,7 @@ class Search(TotalLoss):
 def too_large(
     instance: Groups, start: Solution | None, clock: Clock, bound: float | None = None
 ) -> Outcome:
-    """A grouping without a bound: listing the groups would take longer than there is time."""
+    """Outcome without a bound, if listing the groups would exceed the time limit."""
     begin = starting_grouping(instance, None, start, clock)
     if isinstance(begin, Outcome):
         return begin

@@ -1,4 +1,6 @@
-"""Least penalty of different jobs on machines of two seats: a least-cost matching by blossoms."""
+"""Least penalty of different jobs on machines of two seats: a minimum-weight matching by
+blossoms.
+"""
 
 from __future__ import annotations
 
@@ -56,7 +58,9 @@ def least_loss_pairs(
 
 
 def pair_costs(instance: Groups, place: int, over: int) -> Integers:
-    """(n, n) total penalty of each two jobs on a class of machines, in units of 1e-12 / `over`."""
+    """Total penalty of each two jobs on a class of machines, shape (n, n), in units of 1e-12 /
+    `over`.
+    """
     from ..blossom_kernels import FORBIDDEN as NEVER
 
     here, jobs = instance.present, instance.jobs
@@ -71,7 +75,7 @@ def pair_costs(instance: Groups, place: int, over: int) -> Integers:
 
 
 def mates(instance: Groups, grouping: Grouping) -> Integers:
-    """(n,) the place of each job's partner among the types present, -1 for a job alone."""
+    """Index of each job's partner among the present types, shape (n,); -1 for a job alone."""
     pairs = grouping.members[(grouping.members >= 0).sum(axis=1) == 2]
     one, two = np.searchsorted(instance.present, pairs[:, [0, -1]]).T
     mate: Integers = np.full(instance.jobs, -1)
@@ -80,7 +84,7 @@ def mates(instance: Groups, grouping: Grouping) -> Integers:
 
 
 def grouping_of(instance: Groups, mate: Integers) -> Grouping:
-    """The grouping of such partners; equal classes are filled in order."""
+    """Grouping with the given partners; equal classes are filled in order."""
     one = np.flatnonzero((mate < 0) | (mate > np.arange(len(mate))))
     two = np.where(mate[one] < 0, -1, instance.present[mate[one]])
     used = np.repeat(np.arange(len(instance.limits)), instance.limits)[: len(one)]

@@ -1,4 +1,4 @@
-"""The fewest servers at the peak and the least server-time when all lives are known beforehand."""
+"""Fewest servers at the peak and least server-time of VMs with known lifetimes."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def min_peak(
     instance: Lifetimes, *, rng: np.random.Generator | None = None, start: Hosts | None = None,
     time_limit: float | None = None, report: Report | None = None,
 ) -> Outcome:  # fmt: skip
-    """Find the fewest servers at the peak when all lives are known beforehand.
+    """Minimize the servers at the peak when all lifetimes are known.
 
     Parameters
     ----------
@@ -37,8 +37,7 @@ def hindsight(
     instance: Lifetimes, *, rng: np.random.Generator | None = None, start: Hosts | None = None,
     time_limit: float | None = None, report: Report | None = None,
 ) -> Outcome:  # fmt: skip
-    """Find the least server-time when all lives are known beforehand, or come near it, with a bound
-    by prices of VM types.
+    """Minimize the server-time when all lifetimes are known, with a bound from prices of VM types.
 
     Parameters
     ----------
@@ -58,7 +57,7 @@ def _solve(
     instance: Lifetimes, start: Hosts | None, rng: np.random.Generator | None, clock: Clock,
     *, peak: bool,
 ) -> Outcome:  # fmt: skip
-    """Answers and bounds of either objective; the certificate has the steps of its proof."""
+    """Search and bound for either objective; the certificate has the steps of the proof."""
     from .placing import FIRST, clairvoyant, placed_as_they_come
 
     def worth(answer: Hosts) -> int:

@@ -1,4 +1,4 @@
-"""VMs placed one by one: by policies as they come, and each for its whole life when that is known.
+"""Placement of VMs one by one: by online policies, and offline for whole lifetimes.
 
 Its kernels are compiled when this module is imported.
 """
@@ -35,8 +35,8 @@ def clairvoyant(
     instance: Lifetimes, rng: np.random.Generator, worth: Callable[[Hosts], int],
     clock: Clock,
 ) -> Iterator[Hosts]:  # fmt: skip
-    """Answers of VMs placed in several orders; then with the best order changed at random, where
-    that is not worse, until the time is over.
+    """Iterate over placements in several orders, then with random changes of the best order, until
+    the time is up.
     """
     # 1. orders by starts and ends
     start, end = instance.start - instance.times[0], instance.end - instance.times[0]
@@ -64,7 +64,7 @@ def clairvoyant(
 
 
 def placed(instance: Lifetimes, order: Integers, clock: Clock) -> Hosts | None:
-    """VMs in an order, each where server-time grows least; None where the time is over before."""
+    """Place VMs in an order, each where server-time grows least; None at the time limit."""
     size, servers = instance.demand[instance.kind], int(instance.volume.max() * 1.2) + 8
     while True:
         step = -(-len(instance.times) * servers * size.shape[1] // MOST_CELLS)
@@ -87,9 +87,8 @@ def _place(
     order: Integers, size: Integers, first: Integers, last: Integers, length: Integers,
     capacity: Integers, host: Integers, load: Integers, used: int,
 ) -> int:  # fmt: skip
-    """Put VMs of sizes (n, k) where they add least to the cost of servers, in the order given, for
-    their intervals from `first` to before `last`; returns how many servers are used then, -1 where
-    `load` (h, T, k) has too few.
+    """Place VMs of sizes (n, k) in the given order, each where the cost of servers grows least, for
+    the intervals from `first` to before `last`; return the number of servers.
 
     The cost of a server is the time for which it is on, less the mean square of its loads over all
     time: full servers beside nearly empty ones are the cheaper.
@@ -130,8 +129,8 @@ FIRST, BEST, EXTENSION, ALIGNED, CLASSES = range(5)
 def placed_as_they_come(
     instance: Lifetimes, policy: int, second: Integers, expected: Integers
 ) -> Hosts:
-    """VMs by a policy, by their starts, those that come together by `second`; `expected` are their
-    ends as far as is known.
+    """Place VMs online by a policy in the order of their starts, ties by `second`; `expected` are
+    their predicted ends.
     """
     order, leaving = np.lexsort((second, instance.start)), np.argsort(instance.end, kind="stable")
     size, host = instance.demand[instance.kind], np.zeros(len(order), dtype=np.int64)
@@ -145,8 +144,8 @@ def _run_policy(
     policy: int, order: Integers, leaving: Integers, size: Integers, capacity: Integers,
     start: Integers, end: Integers, expected: Integers, host: Integers,
 ) -> None:  # fmt: skip
-    """Put VMs of a size (n, k) on servers in an order of arrival; `leaving` are the VMs by their
-    ends.
+    """Compiled online placement of VMs of sizes (n, k) in the order of arrival; `leaving` lists the
+    VMs by their ends.
 
     A server without VMs is taken where no other has room; of servers that are as good the first.
     """

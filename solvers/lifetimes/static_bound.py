@@ -1,4 +1,4 @@
-"""Bounds on the servers in use at every instant, from a few prices of VM types.
+"""Lower bounds on the servers in use at every instant, from dual prices of VM types.
 
 What `verify.lifetimes` calls the static bound. Prices that are proved at one instant bound every
 other too, so that a handful bounds a trace of hundreds of thousands of VMs.
@@ -38,7 +38,7 @@ PATIENCE_SHARE = 0.005
 
 
 class StaticBound:
-    """Servers that are needed in each interval by the prices found so far; at first by volume.
+    """Lower bound on the servers in each interval; at first by volume.
 
     Attributes
     ----------
@@ -64,7 +64,7 @@ class StaticBound:
                 self._add({**step, "rents": [0], "weights": weights})
 
     def _add(self, step: dict[str, Any]) -> bool:
-        """Keep the prices of a step where they prove more anywhere."""
+        """Keep prices that improve the bound in any interval."""
         worth = self.instance.load(np.array(step["prices"], dtype=np.int64))
         place = step.get("at", slice(None))
         bound = self.bound.copy()
@@ -75,8 +75,8 @@ class StaticBound:
         return better
 
     def settle(self, interval: int) -> bool:
-        """Find the prices that prove most in an interval, by column generation over fillings of a
-        server; returns whether they prove more than those before, there or elsewhere.
+        """Optimize the prices for one interval by column generation over fillings of a server;
+        return whether any interval improved.
         """
         self.settled[interval] = True
         count, before = self.instance.count(self.instance.times[interval]), self.bound[interval]
@@ -99,9 +99,8 @@ class StaticBound:
         return False
 
     def tighten(self, use: Integers, weight: Integers | None) -> Iterator[int]:
-        """Settle one interval after the other, until no interval is left in which an answer has
-        more servers on than are proved to be needed, the time is over, or it is of no use; yields
-        the bound before each.
+        """Improve interval after interval until the bound equals the servers in use everywhere, the
+        time is up, or it does not help; yields the bound before each.
 
         Parameters
         ----------

@@ -1,3 +1,1 @@
-"""Refusal scheduling: the event simulation (compiled, and its plain-Python twin) and the fluid
-linear program.
-"""
+"""Refusal scheduling: compiled event simulation and fluid linear program."""

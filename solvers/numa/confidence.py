@@ -1,4 +1,5 @@
-"""95 % confidence intervals of means and quantiles, from one run whose tasks are correlated.
+"""Confidence intervals (95 %) of means and quantiles from one run of correlated values, by batch
+means.
 
 A queue at load .9 remembers itself for hundreds of tasks, so that batches of a short run are
 correlated, and a run without a long queue shows neither how long queues get nor how long they last.
@@ -56,7 +57,7 @@ _SIDE = 0.975  # 2.5 % on either side
 
 
 class Noise(NamedTuple):
-    """How far the mean of a window may lie from the long run's.
+    """Standard error of the mean over a window, with degrees of freedom.
 
     Attributes
     ----------
@@ -71,7 +72,7 @@ class Noise(NamedTuple):
 
 
 def noise(values: Floats) -> Noise:
-    """The noise of the mean of consecutive values, of which there are at least BATCHES."""
+    """Standard error of the mean of at least BATCHES consecutive values."""
     size = len(values) // BATCHES
     batch = values[: size * BATCHES].reshape(BATCHES, size).mean(axis=1)
     deviation = batch - batch.mean()
@@ -89,9 +90,7 @@ def noise(values: Floats) -> Noise:
 
 
 def mean_error(values: Floats) -> float:
-    """Half the width of the interval of the mean of consecutive values, 0 or more; infinite where
-    it says nothing.
-    """
+    """Half width of the interval of the mean of consecutive values; infinite if undefined."""
     mean, found = float(values.mean()), noise(values)
     if mean <= 0:
         return 0.0
@@ -99,8 +98,8 @@ def mean_error(values: Floats) -> float:
 
 
 def wait_error(wait: Floats, response: Floats) -> float:
-    """`mean_error` of waiting times; if nobody waited, up to three in n may (95 %), and as long as
-    the longest response.
+    """`mean_error` of waiting times; if none waited, a bound from three waits in n (95 %) as long
+    as the longest response.
     """
     if wait.any():
         return mean_error(wait)
@@ -108,8 +107,7 @@ def wait_error(wait: Floats, response: Floats) -> float:
 
 
 def quantiles(values: Floats) -> tuple[Floats, Floats, float]:
-    """Quantiles of consecutive values >= 0 at LEVELS, half the widths of their intervals, and a
-    correlation.
+    """Quantiles of consecutive values at LEVELS, half widths of their intervals, and a correlation.
 
     The correlation is that of neighboring batches' shares of values up to the 95th percentile.
     """
@@ -141,15 +139,13 @@ def quantiles(values: Floats) -> tuple[Floats, Floats, float]:
 
 
 def _slope(values: Floats, level: float) -> float:
-    """By what fraction of itself a quantile grows with the share below it: 1 / (quantile x
-    density).
-    """
+    """Relative derivative of a quantile with respect to its level: 1 / (quantile x density)."""
     beyond = (1 - level) / 2
     low, middle, high = np.quantile(values, (level - beyond, level, level + beyond))
     return float((high - low) / (np.log(3) * (1 - level) * middle)) if middle > 0 else 0.0
 
 
 def _half_width(estimate: float, relative: float, freedom: float) -> float:
-    """The longer side of an interval whose standard error, of the logarithm, is `relative`."""
+    """Longer side of an interval whose standard error, of the logarithm, is `relative`."""
     reach = float(stdtrit(freedom, _SIDE)) * relative
     return float(estimate * np.expm1(reach)) if reach < np.log1p(WIDEST) else np.inf

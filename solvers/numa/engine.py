@@ -1,4 +1,4 @@
-"""The event simulation as a function of draws: rules, chunks, thresholds."""
+"""Event simulation as a function of random draws: rules, chunks, thresholds."""
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
-"""The fluid program, solved and proved: the most throughput, the least link power, and the mix of
-policies it asks for.
-"""
+"""Fluid program: maximum throughput, least link power, and the shares of policies in it."""
 
 from __future__ import annotations
 
@@ -57,8 +55,8 @@ def fluid(
     pcie_energy: Picojoules = THESIS.pcie_energy,
     pcie_hops: Hops = THESIS.pcie_hops,
 ) -> Outcome:
-    """Most throughput any placement can sustain in the long run, then the least link power at it (a
-    linear program).
+    """Maximize the long-run throughput of any placement, then minimize its link power (a linear
+    program).
 
     Parameters
     ----------
@@ -128,7 +126,7 @@ def fluid_power(
     pcie_energy: Picojoules = THESIS.pcie_energy,
     pcie_hops: Hops = THESIS.pcie_hops,
 ) -> Outcome:
-    """Least link power of any placement that sustains a throughput in the long run (a linear
+    """Minimize the link power of any placement that sustains a throughput in the long run (a linear
     program).
 
     Parameters
@@ -190,7 +188,7 @@ def fluid_power(
 
 
 def _present(instance: Numa) -> Numa:
-    """The instance without classes that have no tasks, whose numbers may be of any size."""
+    """Instance without classes that have no tasks."""
     there = instance.class_share > 0
     names = ("class_share", "service_mean", "ht1", "pcie", "bandwidth")
     kept = {name: getattr(instance, name)[there] for name in names}
@@ -199,15 +197,15 @@ def _present(instance: Numa) -> Numa:
 
 
 def _of_all(instance: Numa, flow: Flow) -> Flow:
-    """The flow of all classes, of those that have tasks."""
+    """Flow of all classes from the flow of the classes with tasks."""
     rate = np.zeros((instance.classes, *flow.flow.shape[1:]))
     rate[instance.class_share > 0] = flow.flow
     return Flow(flow.throughput, rate)
 
 
 def mix_shares(instance: Numa, flow: Flow, by: str = "class") -> Floats:
-    """(K, L, D) share of the tasks that run at each distance, by class alone or by class and
-    memory; at home if none do.
+    """Share of the tasks that run at each distance, by class or by class and memory, shape (K, L,
+    D); local if there are none.
     """
     away = np.eye(instance.blade_distance + 1)[instance.distance]
     rate = np.einsum("klp,lpd->kld", flow.flow, away)
@@ -222,7 +220,7 @@ def mix_shares(instance: Numa, flow: Flow, by: str = "class") -> Floats:
 
 
 def mix_table(instance: Numa, flow: Flow) -> dict[str, dict[str, float]]:
-    """For each class the share of its tasks that each policy is the least tolerant one for."""
+    """For each class the share of its tasks by the least tolerant policy that allows them."""
     shares = mix_shares(instance, flow)
     edges = [reach(instance, policy) for policy in POLICIES]
     below = [-1, *edges[:-1]]
@@ -249,17 +247,13 @@ _OUT_OF_TIME = EngineAnswer(Status.UNKNOWN, Stop.TIME_LIMIT, message="the time w
 
 
 def _in_units_of_service(instance: Numa) -> tuple[Numa, float]:
-    """The instance with time counted in mean service times, and that unit [s]: the engine's
-    tolerances are absolute.
-    """
+    """Instance with time in units of the mean service time, and that unit [s]."""
     unit = instance.mean_service
     return instance.replace(service_mean=instance.service_mean / unit, rate=1.0), unit
 
 
 class _Most(NamedTuple):
-    """The flow of most throughput, the prices, and the bound they prove; the engine's word if it
-    fell short.
-    """
+    """Flow of maximum throughput with prices and the bound they prove."""
 
     flow: Flow
     bound: float
@@ -296,7 +290,7 @@ def _most(instance: Numa, clock: Clock) -> _Most:
 
 
 def _at_home(instance: Numa, stop: Stop, message: str) -> _Most:
-    """Every task local, and the bound that equal prices prove: what there is without the engine."""
+    """Flow of local tasks with the bound of equal prices, used if the engine fails."""
     work = instance.mean_service * instance.location_share
     most = float(instance.cores / work.max())
     home = instance.class_share[:, None, None] * np.diag(instance.location_share) * most
@@ -305,15 +299,13 @@ def _at_home(instance: Numa, stop: Stop, message: str) -> _Most:
 
 
 def _prices(answer: EngineAnswer, program: FluidProgram) -> Floats:
-    """(P,) what another core of each processor is worth: a maximum's multipliers come with a minus
-    sign.
-    """
+    """Dual prices (P,) of cores of each processor; a maximum's multipliers have a minus sign."""
     assert answer.row_dual is not None
     return np.maximum(-answer.row_dual[program.capacity], 0.0)
 
 
 def _feasible(instance: Numa, flow: Flow) -> Flow:
-    """The flow, slowed down by whatever rounding gave a processor too much."""
+    """Flow scaled down by rounding errors in processor capacities."""
     excess = float(processor_work(instance, flow).max()) / instance.cores
     return flow if excess <= 1 else Flow(flow.throughput / excess, flow.flow / excess)
 
@@ -321,7 +313,8 @@ def _feasible(instance: Numa, flow: Flow) -> Flow:
 def _least_power_at_most(
     instance: Numa, energy: Floats, best: _Most, clock: Clock
 ) -> tuple[Flow, dict[str, Any], Stop]:
-    """The flow of least link power among those of most throughput, its level, and why it ended.
+    """Flow of least link power among those of maximum throughput, its level, and why the search
+    ended.
 
     At the most there is no room left, and a program with that throughput in its rows is feasible or
     not by rounding. The face of optima is given by complementary slackness instead
@@ -357,8 +350,8 @@ def _least_power_at_most(
 def _with_throughput_prices(
     instance: Numa, first: Floats, second: Floats, energy: Floats
 ) -> Floats:
-    """(P,) second + M first, with the least M that makes the prices 0 or more and the face's
-    processors the cheapest.
+    """Prices (P,) second + M first, with the least M that makes them nonnegative and dual
+    feasible.
     """
     off = off_face(instance, first)
     time = instance.service_mean[:, None, None] * instance.slowdown[:, instance.distance]
@@ -378,7 +371,7 @@ def _with_throughput_prices(
 def _least_power(
     instance: Numa, throughput: float, energy: Floats, known: Flow, clock: Clock, stop: Stop
 ) -> tuple[Flow, dict[str, Any], Stop]:
-    """The flow of least link power at a throughput, its level, and why it ended; `known` where
+    """Flow of least link power at a throughput, its level, and why the search ended; `known` if
     nothing better is found.
     """
     flow, price = known, np.zeros(instance.processors)

@@ -1,4 +1,4 @@
-"""The compiled event simulation of refusal scheduling.
+"""Compiled event simulation of refusal scheduling.
 
 Two events exist: a task arrives, a core frees. The queue is kept as one list of waiting tasks for
 each (memory, reach), oldest first, so that the oldest task willing to run on a processor is found
@@ -32,7 +32,7 @@ NEXT, BUSY, WAITING, FREED, OLDEST, REACHED = 0, 1, 2, 3, 4, 5
 
 
 class Tasks(NamedTuple):
-    """What comes; see `Draws`."""
+    """Arriving tasks, see `Draws`."""
 
     arrival: Reals
     service: Reals
@@ -43,7 +43,7 @@ class Tasks(NamedTuple):
 
 
 class Server(NamedTuple):
-    """Where it runs.
+    """Processors and cores on which tasks run.
 
     slowdown (K, D); distance (L, P); near (L, P) processors by distance from a memory, edge (L, D +
     1) where those at each distance begin; asked (P, .) the lists (memory x D + reach) whose tasks
@@ -58,8 +58,8 @@ class Server(NamedTuple):
 
 
 class Rules(NamedTuple):
-    """How, and how far: the run ends when task `until` is next to arrive (and nobody waits, with
-    `drain`), or when, from arrival `watch_from` on, `stop_above` tasks or more wait, or fewer than
+    """Rules of the simulation and its end: at the arrival of task `until` (and an empty queue, with
+    `drain`), or from arrival `watch_from` on when `stop_above` or more tasks wait, or fewer than
     `stop_below`.
     """
 
@@ -74,7 +74,7 @@ class Rules(NamedTuple):
 
 
 class State(NamedTuple):
-    """Where the run stands, and what has come of each task (start -1 while it waits)."""
+    """State of the simulation, and the history of each task (start -1 while it waits)."""
 
     whole: Ints
     heap_time: Reals
@@ -106,7 +106,7 @@ def push(time: Reals, core: Ints, size: int, when: float, which: int) -> None:
 
 @compiled
 def sift(time: Reals, core: Ints, size: int, when: float, which: int) -> None:
-    """Put an entry in the place of the heap's first."""
+    """Replace the first entry of the heap."""
     at = 0
     while True:
         below = 2 * at + 1
@@ -126,7 +126,7 @@ def sift(time: Reals, core: Ints, size: int, when: float, which: int) -> None:
 
 @compiled
 def count_older(tree: Ints, task: int) -> int:
-    """Waiting tasks older than `task`."""
+    """Number of waiting tasks older than `task`."""
     total = 0
     at = task
     while at > 0:
@@ -137,7 +137,7 @@ def count_older(tree: Ints, task: int) -> int:
 
 @compiled
 def mark(tree: Ints, task: int, change: int) -> None:
-    """Add a waiting task to the Fenwick tree, or take it out."""
+    """Add a waiting task to the Fenwick tree, or remove it."""
     at = task + 1
     while at < len(tree):
         tree[at] += change
@@ -148,7 +148,7 @@ def mark(tree: Ints, task: int, change: int) -> None:
 def idle_processor(
     idle: Ints, near: Ints, edge: Ints, reach: int, nearest: bool, pick: float
 ) -> int:
-    """The processor whose idle core an arriving task takes, -1 if there is none within reach.
+    """Processor whose idle core an arriving task takes; -1 if none is within reach.
 
     `near` lists the processors by distance from the task's memory; `edge[d]` is where those at
     distance d begin.
@@ -180,7 +180,7 @@ def idle_processor(
 
 @compiled
 def idle_for(tasks: Any, server: Any, rules: Any, state: Any, i: int) -> int:
-    """The processor whose idle core task i takes, -1 if it accepts none."""
+    """Processor whose idle core task i takes; -1 if it accepts none."""
     place = tasks.location[i]
     near, edge = server.near[place], server.edge[place]
     return int(idle_processor(state.idle, near, edge, tasks.reach[i], rules.nearest, tasks.pick[i]))
@@ -188,7 +188,7 @@ def idle_for(tasks: Any, server: Any, rules: Any, state: Any, i: int) -> int:
 
 @compiled
 def begin(tasks: Any, server: Any, state: Any, i: int, p: int, now: float, busy: int) -> int:
-    """Start task i on an idle core of processor p; returns how many cores are then busy."""
+    """Start task i on an idle core of processor p; return the number of busy cores."""
     state.idle[p] -= 1
     c = state.stack[p, state.idle[p]]
     state.start[i], state.core[i] = now, c
@@ -201,7 +201,7 @@ def begin(tasks: Any, server: Any, state: Any, i: int, p: int, now: float, busy:
 
 @compiled
 def replace(tasks: Any, server: Any, state: Any, i: int, p: int, now: float, busy: int) -> None:
-    """Start task i on the core, of processor p, that frees now and stands first in the heap."""
+    """Start task i on the core of processor p that is first in the heap."""
     c = state.heap_core[0]
     state.start[i], state.core[i] = now, c
     length = (
@@ -212,7 +212,7 @@ def replace(tasks: Any, server: Any, state: Any, i: int, p: int, now: float, bus
 
 @compiled
 def rest(state: Any, p: int, busy: int) -> int:
-    """Leave the core that frees, of processor p, idle; returns how many cores are then busy."""
+    """Leave the freed core of processor p idle; return the number of busy cores."""
     c = state.heap_core[0]
     busy -= 1
     if busy > 0:
@@ -224,7 +224,7 @@ def rest(state: Any, p: int, busy: int) -> int:
 
 @compiled
 def append(state: Any, q: int, i: int) -> None:
-    """Put task i at the end of list q."""
+    """Append task i to list q."""
     if state.head[q] < 0:
         state.head[q] = i
     else:
@@ -234,8 +234,8 @@ def append(state: Any, q: int, i: int) -> None:
 
 @compiled
 def one_queue(tasks: Any, server: Any, rules: Any, state: Any) -> None:
-    """Run on with one queue: a core that frees is offered to the waiting tasks, oldest first, until
-    one takes it.
+    """Continue the simulation with one queue: a freed core is offered to the waiting tasks, oldest
+    first.
     """
     ranks, per = server.slowdown.shape[1], state.stack.shape[1]
     whole = state.whole
@@ -309,8 +309,8 @@ def one_queue(tasks: Any, server: Any, rules: Any, state: Any) -> None:
 
 @compiled
 def processor_queues(tasks: Any, server: Any, rules: Any, state: Any) -> None:
-    """Run on with one queue per processor, filled in turn: a core that frees is offered to every
-    head.
+    """Continue the simulation with one queue per processor, filled in turn: a freed core is offered
+    to every head.
 
     Each head that declines counts a refusal, the oldest that does not runs. Whoever becomes head
     looks for an idle core as if it arrived: without that, tasks behind a head could wait for ever

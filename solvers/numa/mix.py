@@ -1,4 +1,4 @@
-"""A static mix of policies, taken from the fluid program and simulated."""
+"""Static mix of policies with the shares of the fluid program, simulated."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ def mix(
     warmup: Warmup | None = None,
     placement: Placement = "nearest",
 ) -> Outcome:
-    """Each task draws its policy with the shares of the fluid program's flow of most throughput, by
-    class.
+    """Simulate tasks that each draw a policy with the shares of the fluid program's flow of maximum
+    throughput, by class.
 
     A task that the flow runs locally is Local, one it runs one hop away IP-1, and so on: the
     optimal static mix.

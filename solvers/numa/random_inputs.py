@@ -1,6 +1,4 @@
-"""Everything random in a simulation, drawn beforehand: the compiled simulation and its twin read
-the same arrays.
-"""
+"""Random draws of a simulation, made in advance."""
 
 from __future__ import annotations
 
@@ -16,7 +14,7 @@ Reaches = npt.NDArray[np.int32]
 
 @dataclass(frozen=True, eq=False)
 class Draws:
-    """What n tasks bring along, in order of arrival.
+    """Random properties of n tasks in order of arrival.
 
     Attributes
     ----------

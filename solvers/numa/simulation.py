@@ -1,4 +1,4 @@
-"""A policy, simulated: draws, run, statistics, and what is said of them."""
+"""Simulation of a policy: draws, run, statistics, and remarks."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def simulate_policy(
 
 
 def _unfit(instance: Numa, draws: Draws, first: int, last: int) -> str:
-    """Why these draws cannot be simulated in floating point; empty when they can."""
+    """Reason why the draws cannot be simulated in floating point; "" if they can."""
     longest = float(instance.slowdown.max())
     with np.errstate(over="ignore", invalid="ignore"):
         whole = float(draws.arrival[-1] + draws.service.sum() * longest)
@@ -108,7 +108,7 @@ def _unfit(instance: Numa, draws: Draws, first: int, last: int) -> str:
 
 @validate_options
 def tenth(tasks: Tasks) -> int:
-    """The tasks to warm up with unless their number is given."""
+    """Default number of warm-up tasks."""
     return max(1, tasks // 10)
 
 
@@ -128,7 +128,7 @@ def _run(instance: Numa, draws: Draws, nearest: bool, clock: Clock) -> tuple[Tra
 
 
 def _statement(instance: Numa, run: Simulation, warm: int, measured: int) -> dict[str, Any]:
-    """What a reader needs to judge the run: its load, its length, its intervals."""
+    """Sentences on the load, length and intervals of the run."""
     facts: dict[str, Any] = {
         "load": _load(instance, run),
         "window": f"{measured} tasks after {warm}, {run.window:.1f} s",

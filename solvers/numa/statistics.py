@@ -1,5 +1,5 @@
-"""From the trajectory of every task to a Simulation: counts in a window, response times with
-confidence, stability.
+"""Statistics of a simulation: counts in a window, response times with confidence intervals,
+stability.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ growing.
 def measure(
     instance: Numa, draws: Draws, run: Trajectory, policy: str, first: int, last: int
 ) -> tuple[Simulation, dict[str, float]]:
-    """What happened between the arrivals of task `first` and task `last` (exclusive), and how the
-    batches correlate.
+    """Measure the window between the arrivals of tasks `first` and `last` (exclusive), and the
+    correlation of batches.
 
     Response times are those of the tasks that arrived in the window, wherever they end; everything
     else is counted at the moment it happens. Confidence intervals: see `confidence`.
@@ -91,8 +91,8 @@ def measure(
 
 
 def _growth(arrival: Floats, start: Floats, begin: float, end: float) -> float:
-    """Slope [1/s], by least squares, of the number of waiting tasks at SAMPLES points of the
-    window; `start` is sorted.
+    """Least-squares slope [1/s] of the number of waiting tasks at SAMPLES points of the window;
+    `start` is sorted.
     """
     when = np.linspace(begin, end, SAMPLES)
     waiting = np.searchsorted(arrival, when, side="right") - np.searchsorted(

@@ -1,4 +1,4 @@
-"""What has come of every task of a simulation."""
+"""History of every task of a simulation."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .random_inputs import Draws
 
 @dataclass(frozen=True, eq=False)
 class Trajectory:
-    """What has come of n tasks.
+    """History of n tasks.
 
     Attributes
     ----------
@@ -33,12 +33,12 @@ class Trajectory:
     interrupted: bool = False
 
     def distance(self, instance: Numa, draws: Draws) -> Integers:
-        """(n,) distance from each task's data to its core; -1 if it has not begun."""
+        """Distance from each task's data to its core, shape (n,); -1 if it has not started."""
         away = instance.distance[draws.location, self.core // instance.cores]
         return np.where(self.core >= 0, away, -1)
 
     def finish(self, instance: Numa, draws: Draws) -> Floats:
-        """(n,) when each ends [s]; inf if it has not begun."""
+        """Completion time of each task [s], shape (n,); infinite if it has not started."""
         away = self.distance(instance, draws)
         return np.where(
             away >= 0, self.start + draws.service * instance.slowdown[draws.kind, away], np.inf

@@ -1,5 +1,5 @@
-"""The fewest blocking pairs, exactly: a bound from Tan's stable partition, and a search over
-deleted pairs.
+"""Fewest blocking pairs of strict lists: a bound from Tan's stable partition, and an exact search
+over deleted pairs.
 """
 
 from __future__ import annotations
@@ -96,7 +96,7 @@ def fewest_blocking_pairs(
 
 
 class _Run(MatchingSearch):
-    """The search over deletions, for lists without ties."""
+    """Search over deletions for strict lists."""
 
     def __init__(
         self, rank: Ranks, goal: Goal, rng: np.random.Generator, clock: Clock,
@@ -134,7 +134,7 @@ class _Run(MatchingSearch):
         return partner
 
     def new_search(self) -> DeletionSearch:
-        """A search on the lists given, its nodes counted here."""
+        """New deletion search on the original lists, with a shared node counter."""
         search = DeletionSearch(self.lists, self.place, self.goal)
         self.searches.append(search)
         return search
@@ -146,8 +146,8 @@ class _Run(MatchingSearch):
             self.nodes = sum(search.nodes for search in self.searches)
 
     def _solve(self, proof: DeletionSearch) -> None:
-        """Deepening, with better matchings looked for in a share of the work, until bound and value
-        meet.
+        """Increase the number of deletions step by step, with a share of the work for better
+        matchings, until bound and value meet.
         """
         from .kernels import EXHAUSTED, FOUND, PAUSED
         from .large_neighborhood import STEP, Improver
@@ -179,7 +179,7 @@ class _Run(MatchingSearch):
                 owed += (improver.search.work - before) * min(1 + improver.idle, LEAST_SHARE)
 
     def report(self, text: str) -> None:
-        """Note where the search stands, and when."""
+        """Report the progress of the search."""
         self.reported = self.clock.seconds
         super().report(text)
 

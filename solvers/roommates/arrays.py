@@ -1,6 +1,4 @@
-"""Arrays of the roommates problem that belong together: lists, partitions, and what the kernels
-work on.
-"""
+"""Arrays of the stable roommates problem: lists, partitions, and work arrays of the kernels."""
 
 from __future__ import annotations
 
@@ -18,8 +16,8 @@ UNRANKED = 2**30
 
 
 class Lists(NamedTuple):
-    """The mutual part of the lists, for walking: `choice[i, r]` is at position r of i's list,
-    `back[i, r]` is i's rank there.
+    """Mutual part of the preference lists: `choice[i, r]` is at position r of i's list, `back[i,
+    r]` is i's rank there.
 
     A position that holds nobody (any more) has `back` UNRANKED; such holes keep every rank what it
     was in the input.
@@ -31,7 +29,7 @@ class Lists(NamedTuple):
 
     @property
     def agents(self) -> int:
-        """How many there are."""
+        """Number of agents."""
         return int(self.length.size)
 
     @property
@@ -41,8 +39,8 @@ class Lists(NamedTuple):
 
 
 class Partition(NamedTuple):
-    """A stable partition: (n,) predecessors, i itself when single and -1 while i is taken out; and
-    their positions in i's list, UNRANKED when single and -1 while out.
+    """Stable partition: predecessors (n,), i itself if single and -1 while i is removed; and their
+    positions in i's list, UNRANKED if single and -1 while removed.
     """
 
     predecessor: Ints
@@ -50,7 +48,7 @@ class Partition(NamedTuple):
 
 
 class Work(NamedTuple):
-    """Scratch arrays, and what was counted.
+    """Work arrays of the kernels, and counters.
 
     memory : (n + 1,) the last proposal of each agent, and a counter. turn : (2, n). scratch : (9,
     n). counts : odd parties, singles, work done, reductions from scratch. table_counts : of
@@ -65,7 +63,7 @@ class Work(NamedTuple):
 
 
 class Stack(NamedTuple):
-    """A depth-first search over deletions, by depth.
+    """State of a depth-first search over deletions, by depth.
 
     kept : (n, longest list) 1 for pairs that may not be deleted in this subtree. order : (n,) in
     which agents are looked at. predecessors, ranks : partitions, the last row for trials. parties :

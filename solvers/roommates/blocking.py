@@ -1,4 +1,4 @@
-"""Blocking pairs of a matching, counted plainly."""
+"""Blocking pairs of a matching, counted by the definition."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from .ranks import as_ranks, mutual_ranks
 def blocking_pairs(
     rank: ArrayLike, partner: ArrayLike, better: ArrayLike | None = None
 ) -> NDArray[np.int64]:
-    """List the acceptable pairs who both strictly prefer each other to what they have. O(n²), plain
-    numpy.
+    """List the acceptable pairs that both strictly prefer each other to their partners. O(n²),
+    plain numpy.
 
     Parameters
     ----------
@@ -51,7 +51,7 @@ def blocking_pairs(
 
 
 def valid_partner(mutual: Ranks, partner: ArrayLike) -> Ranks:
-    """The matching as int32, checked: symmetric, and every pair acceptable to both in `mutual`."""
+    """Matching as int32, checked to be symmetric and acceptable to both agents of every pair."""
     given = np.asarray(partner)
     agents = np.arange(len(mutual))
     if given.shape != agents.shape or (given.size and given.dtype.kind not in "iu"):

@@ -1,6 +1,4 @@
-"""Stable roommates whose agents come in types: lists of T types over n agents, and Irving's
-algorithm on them.
-"""
+"""Stable roommates with types: lists of T types over n agents, and Irving's algorithm on them."""
 
 from __future__ import annotations
 
@@ -20,8 +18,8 @@ MOST_BYTES = 10**9
 
 @dataclass(frozen=True, eq=False)
 class TypeLists:
-    """Strict lists, one for all agents of a type, who are numbered type by type; each agent leaves
-    itself out.
+    """Strict preference lists of types; agents are numbered type by type, and each skips itself in
+    its type's list.
 
     Attributes
     ----------
@@ -36,7 +34,7 @@ class TypeLists:
     place: Ranks
 
     def irving(self) -> RoommatesTable:
-        """What `irving` finds on the same lists agent by agent. O(n²) at worst, mostly far less;
+        """Irving's algorithm with the same result as `irving` on the agents' lists. O(n²) at worst;
         memory O(n + T n).
         """
         from . import type_kernels
@@ -63,8 +61,8 @@ class TypeLists:
 
 
 def type_lists(count: NDArray[np.int64], cost: Callable[[int], NDArray[np.float64]]) -> TypeLists:
-    """Lists from costs, the least first; equal costs go to the lowest type, inside a type to the
-    lowest agent.
+    """Preference lists from costs, the least first; ties go to the lowest type and, within a type,
+    to the lowest agent.
 
     Parameters
     ----------

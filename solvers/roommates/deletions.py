@@ -1,6 +1,4 @@
-"""Sets of deleted pairs that leave few odd parties: the search behind the fewest blocking pairs,
-one step at a time.
-"""
+"""Search for sets of deleted pairs that leave few odd parties, in steps that can be paused."""
 
 from __future__ import annotations
 
@@ -18,7 +16,8 @@ Saved = tuple[Ranks, Ranks, NDArray[np.int64]]
 
 
 class DeletionSearch:
-    """Lists with some pairs deleted, and a depth-first search for a few more that can be paused.
+    """Preference lists with deleted pairs, and a depth-first search for further deletions that can
+    be paused.
 
     Why deletions: blocking pairs are never matched pairs, so a matching M is stable once its
     blocking pairs B are mutually unacceptable, and a matching stable after deleting B has its
@@ -49,7 +48,7 @@ class DeletionSearch:
         self.reduce()
 
     def _stack_of(self, limit: int) -> Stack:
-        """Arrays for a search of this depth."""
+        """Work arrays for a search of the given depth."""
         agents, depths = self._lists.agents, limit + 1
         return Stack(
             kept=np.zeros(self._lists.choice.shape, dtype=np.int8),
@@ -64,21 +63,19 @@ class DeletionSearch:
         )
 
     def _at(self, depth: int) -> Partition:
-        """The partition at a depth; 0 of the lists as they stand, -1 of trials."""
+        """Partition at a depth; 0 for the current lists, -1 for trials."""
         return Partition(self._stack.predecessors[depth], self._stack.ranks[depth])
 
     @property
     def value(self) -> int:
-        """Odd parties (and singles, when the goal is a perfect matching) of the lists as they
-        stand.
+        """Number of odd parties (and singles, if the goal is a perfect matching) of the current
+        lists.
         """
         odd, single = self._stack.parties[0].tolist()
         return int(odd + self._weight * single)
 
     def lower_values(self) -> tuple[int, ...]:
-        """What one deletion may lower `value` to, the best first. With singles counted it keeps its
-        parity.
-        """
+        """Values that one deletion may reach, the best first; with singles the parity is kept."""
         lower = (self.value - 2,) if self._weight else (self.value - 2, self.value - 1)
         return tuple(value for value in lower if value >= 0)
 
@@ -90,11 +87,11 @@ class DeletionSearch:
 
     @property
     def partner(self) -> Ranks:
-        """The partition as a matching; singles, and one agent of each odd party, get -1."""
+        """Matching of the partition; singles, and one agent of each odd party, get -1."""
         return matched_partition(self._rank, self.predecessor)
 
     def reduce(self) -> None:
-        """Compute the stable partition of the lists as they stand, afresh."""
+        """Compute the stable partition of the current lists."""
         work = self._work
         self._kernels.reduce_table(self._lists, False, self._at(0), work.scratch, work.table_counts)
         self._stack.parties[0] = work.table_counts[:2]
@@ -112,13 +109,13 @@ class DeletionSearch:
 
     @property
     def choice(self) -> Ranks:
-        """Who stands at each position of each list."""
+        """Agent at each position of each list."""
         return self._lists.choice
 
     @property
     def back(self) -> Ranks:
-        """The position of an agent in the list of whom it has at each position; UNRANKED where the
-        pair is deleted.
+        """Position of each agent in the lists of the agents it ranks; UNRANKED for deleted
+        pairs.
         """
         return self._lists.back
 
@@ -128,8 +125,8 @@ class DeletionSearch:
 
     @property
     def partition(self) -> Saved:
-        """Predecessors, their positions and the counts of parties, to be set again when the lists
-        are what they were.
+        """Predecessors, their positions and the counts of parties, to be restored when the lists
+        are as before.
         """
         return self._copied(0, self._stack.parties[0])
 
@@ -139,9 +136,7 @@ class DeletionSearch:
         stack.predecessors[0], stack.ranks[0], stack.parties[0] = partition
 
     def without(self, agent: int) -> tuple[int, Ranks]:
-        """What `value` would be were the pair of an agent and its predecessor deleted, and that
-        partition's predecessors.
-        """
+        """Value and predecessors after deletion of the pair of an agent and its predecessor."""
         trial, counts = self._at(-1), self._work.counts
         trial.predecessor[:], trial.rank[:] = self._at(0)
         counts[:2] = self._stack.parties[0]
@@ -152,12 +147,11 @@ class DeletionSearch:
 
     @property
     def trial(self) -> Saved:
-        """What `partition` would be after the deletion that `without` tried last."""
+        """Partition after the deletion that `without` tried last."""
         return self._copied(-1, self._work.counts[:2])
 
     def reorder(self, agent: int, first: int, others: list[int]) -> None:
-        """Put these of the list of an agent, who stand there in another order, at the positions
-        from `first` on.
+        """Reorder agents within a list, at the positions from `first` on.
 
         The arrays given to this search are changed. Call `reduce` afterwards.
         """
@@ -172,7 +166,7 @@ class DeletionSearch:
     def start(
         self, limit: int, target: int, order: NDArray[np.int64] | None = None, least: int = 0
     ) -> None:
-        """Begin a search for `least` to `limit` deletions that bring `value` to `target` or below.
+        """Begin a search for `least` to `limit` deletions that reduce `value` to `target` or below.
 
         With an order of the agents it tries first what lowers `value`; without, what makes an
         exhaustive search short.
@@ -186,7 +180,7 @@ class DeletionSearch:
         self._stack.state[:] = 0, 0, 0, least, order is not None
 
     def run(self, budget: int) -> int:
-        """Search on for about `budget` units of work (some three nanoseconds each): FOUND,
+        """Continue the search for about `budget` units of work (three nanoseconds each): FOUND,
         EXHAUSTED or PAUSED.
         """
         outcome = self._kernels.search(
@@ -198,7 +192,9 @@ class DeletionSearch:
         return int(outcome)
 
     def accept(self) -> list[Pair]:
-        """After FOUND: delete what was found for good, adopt its partition, and say which pairs."""
+        """After FOUND, delete the pairs found permanently, adopt the partition, and return the
+        pairs.
+        """
         depth = int(self._stack.state[0])
         deleted = self._stack.deleted[:depth].tolist()
         found = [(agent, int(self.choice[agent, r])) for agent, r, _ in deleted]
@@ -209,5 +205,5 @@ class DeletionSearch:
         return found
 
     def abandon(self) -> None:
-        """Undo what a search that was found or paused has changed."""
+        """Undo the changes of a search that was found or paused."""
         self._kernels.unwind(self._lists, self._stack)

@@ -1,5 +1,5 @@
-"""Which pairs a stable matching can contain: the table after the first phase of Irving's algorithm,
-ties or not.
+"""First phase of Irving's algorithm, with or without ties: pairs that a stable matching can
+contain.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ from .ranks import WeakLists
 
 
 def possible_pairs(lists: WeakLists) -> NDArray[np.bool_]:
-    """The pairs left after the first phase: every stable matching uses only these, and no other
-    pair can block one of them.
+    """Pairs left after the first phase: every stable matching uses only these, and no other pair
+    can block it.
 
     If agent i likes one of those left to it, c, better than all the others for certain, then in a
     stable matching it has c or would have c rather; so c has nobody whom it likes less than i for

@@ -14,7 +14,7 @@ from .ranks import lists_of
 
 @dataclass(frozen=True)
 class RoommatesTable:
-    """What Irving's algorithm leaves.
+    """Result of Irving's algorithm: the reduced table.
 
     Attributes
     ----------
@@ -37,7 +37,7 @@ class RoommatesTable:
 
 @validate_options
 def irving(rank: ArrayLike) -> RoommatesTable:
-    """Find a stable matching, or prove that there is none and keep what is settled by then. O(n²).
+    """Find a stable matching, or prove that there is none and keep the matched part. O(n²).
 
     Proposals first, each agent down its list; then rotations are eliminated, until every list is
     one entry, or the next elimination would empty a list: then no stable matching exists. Agents

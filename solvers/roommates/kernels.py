@@ -1,5 +1,5 @@
-"""Compiled kernels: reading lists, Irving's and Tan's reduction, insertion of agents, and the
-depth-first search.
+"""Compiled kernels of the stable roommates problem: lists, Irving's and Tan's reduction, insertion
+of agents, depth-first search.
 
 All of them walk along `ranks.Lists`. Agent p may propose to x = choice[p, r] iff back[p, r] <
 held[x], one comparison whatever x's state.
@@ -13,9 +13,7 @@ from .arrays import UNRANKED, Ints, Lists, Partition, Stack, Work
 
 @compiled
 def longest_list(rank: Ints, theirs: Ints) -> int:
-    """The length of the longest list of mutual pairs, or -1 - (i n + j) for an entry that is no
-    position.
-    """
+    """Length of the longest list of mutual pairs, or -1 - (i n + j) for an invalid entry."""
     agents = rank.shape[0]
     longest = 0
     for i in range(agents):
@@ -32,8 +30,8 @@ def longest_list(rank: Ints, theirs: Ints) -> int:
 
 @compiled
 def fill_lists(rank: Ints, theirs: Ints, choice: Ints, back: Ints, length: Ints) -> int:
-    """Fill the lists of mutual pairs; returns i n + j of an entry that repeats a position, else
-    -1.
+    """Fill the lists of mutual pairs; return i n + j for an entry that repeats a position,
+    else -1.
     """
     agents = rank.shape[0]
     for i in range(agents):
@@ -53,8 +51,8 @@ def fill_lists(rank: Ints, theirs: Ints, choice: Ints, back: Ints, length: Ints)
 
 @compiled
 def count_blocking(lists: Lists, threshold: Ints) -> int:
-    """How many pairs both prefer each other to what they have; threshold[i] is the rank of what i
-    has.
+    """Number of pairs that prefer each other to what they have; threshold[i] is the rank of i's
+    partner.
     """
     choice, back, _ = lists
     found = 0
@@ -68,8 +66,8 @@ def count_blocking(lists: Lists, threshold: Ints) -> int:
 
 @compiled
 def propose_all(lists: Lists, first: Ints, last: Ints) -> int:
-    """Irving's first phase: first[i], the position i proposes to, and last[i], the one it holds; -1
-    and the end when none.
+    """Irving's first phase: first[i] is the position to which i proposes, last[i] the one it holds;
+    -1 and the end if none.
     """
     choice, back, length = lists
     proposals = 0
@@ -99,8 +97,8 @@ def propose_all(lists: Lists, first: Ints, last: Ints) -> int:
 def reduce_table(
     lists: Lists, stop_at_odd: bool, found: Partition, scratch: Ints, counts: Ints
 ) -> None:
-    """Irving's two phases on a table kept as first and last positions; an odd party is set aside,
-    or ends it.
+    """Irving's two phases on a table of first and last positions; an odd party is set aside, or
+    ends the reduction.
 
     Eliminating a rotation that would empty a list happens only when its proposers and receivers are
     the same agents, each with a list of two: they are an odd party, successor first and predecessor
@@ -195,7 +193,7 @@ def reduce_table(
 
 @compiled
 def _pair(lists: Lists, found: Partition, agent: int, r: int) -> None:
-    """Make a pair of `agent` and whom it has at position r."""
+    """Match an agent with the agent at position r of its list."""
     other = lists.choice[agent, r]
     found.predecessor[agent] = other
     found.rank[agent] = r
@@ -205,8 +203,8 @@ def _pair(lists: Lists, found: Partition, agent: int, r: int) -> None:
 
 @compiled
 def _take_from_odd(lists: Lists, found: Partition, agent: int) -> None:
-    """Take an agent out of its odd party; the others pair up along the party, each with somebody no
-    worse than before.
+    """Remove an agent from its odd party; the others are matched along the party, none worse than
+    before.
     """
     following = found.predecessor[agent]
     while following != agent:
@@ -220,7 +218,7 @@ def _take_from_odd(lists: Lists, found: Partition, agent: int) -> None:
 def _close_party(
     lists: Lists, found: Partition, turn: Ints, size: int, proposed: Ints, mark: int
 ) -> bool:
-    """Make the proposers of one turn an odd party, each with whom it proposed to as predecessor;
+    """Turn the proposers of one cycle into an odd party with their targets as predecessors; return
     False if they are none.
     """
     for c in range(size):
@@ -240,8 +238,8 @@ def _close_party(
 
 @compiled
 def insert(lists: Lists, found: Partition, agent: int, r: int, work: Work) -> bool:
-    """Put an agent that is out back into a stable partition of the others, proposing from position
-    r of its list on.
+    """Insert a removed agent into a stable partition of the others, proposing from position r of
+    its list on.
 
     Tan and Hsueh (1995). Who is displaced from a pair proposes next, from behind its partner. The
     chain ends with a single agent or an odd party taking the proposal (one odd party fewer), with
@@ -307,8 +305,8 @@ def insert(lists: Lists, found: Partition, agent: int, r: int, work: Work) -> bo
 
 @compiled
 def forgive(lists: Lists, found: Partition, agent: int, work: Work) -> None:
-    """Make `agent` and its predecessor unacceptable to each other, and the partition stable again,
-    with its counts.
+    """Delete the pair of an agent and its predecessor, and restore the partition's stability and
+    counts.
 
     A pair is taken out and put back one after the other, the second from the top of its list, since
     the first may have worsened agents above. Of an odd party one agent is enough: without it the
@@ -353,7 +351,7 @@ def _restore(lists: Lists, deleted: Ints) -> None:
 
 @compiled
 def _keep(lists: Lists, kept: Ints, agent: int, r: int, flag: int) -> None:
-    """Note (flag 1) or forget (0) that a pair may not be deleted in this subtree."""
+    """Mark (flag 1) or unmark (0) a pair that may not be deleted in this subtree."""
     kept[agent, r] = flag
     kept[lists.choice[agent, r], lists.back[agent, r]] = flag
 
@@ -369,7 +367,8 @@ def _forget(lists: Lists, stack: Stack, depth: int, total: int) -> None:
 def _candidates(
     lists: Lists, stack: Stack, depth: int, limit: int, target: int, weight: int, work: Work
 ) -> tuple[int, int]:
-    """The pairs of the partition at this depth that may be deleted: how many, and how many in all.
+    """Pairs of the partition at this depth that may be deleted: their number, and the number of all
+    pairs.
 
     An eager search wants those first that lower the count. To exhaust all, they had better come
     last, when the pairs whose own subtrees are small are already kept.
@@ -499,7 +498,7 @@ def search(
 
 @compiled
 def unwind(lists: Lists, stack: Stack) -> None:
-    """Undo whatever a search that was found, paused or abandoned has changed in the lists."""
+    """Undo all changes of a search that was found, paused or abandoned."""
     for depth in range(stack.state[0], -1, -1):
         if depth < stack.state[0]:
             _restore(lists, stack.deleted[depth])

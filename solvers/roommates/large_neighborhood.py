@@ -1,4 +1,4 @@
-"""Better matchings while the proof goes on: large-neighborhood search on the blocking pairs."""
+"""Large-neighborhood search on blocking pairs, for better matchings beside the proof."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ ROUND = 20
 
 
 class Improver:
-    """Attempts to find fewer deletions than the best known.
+    """Search for fewer deletions than the incumbent's.
 
     `attempts` yields after every bounded step: its user decides when to go on. `idle` counts the
     rounds in a row that brought nothing.
@@ -45,7 +45,7 @@ class Improver:
         self.idle = 0
 
     def attempts(self) -> Iterator[None]:
-        """Rounds of neighborhoods of the best matching, without end."""
+        """Endless iterator over neighborhoods of the incumbent."""
         while True:
             before = self._incumbent.value
             yield from self._neighborhoods()
@@ -57,8 +57,8 @@ class Improver:
         return order
 
     def _odd_first(self) -> NDArray[np.int64]:
-        """A random order that begins with the odd parties: a deletion elsewhere that changes no
-        count changes little.
+        """Random order that begins with the agents of odd parties, whose deletions change the
+        counts.
         """
         order = self._random_order()
         previous = self.search.predecessor
@@ -69,8 +69,8 @@ class Improver:
     def _find(
         self, limit: int, target: int, order: NDArray[np.int64], least: int = 0
     ) -> Iterator[None]:
-        """Search a little, in bounded steps; afterwards `self.found` says whether, and if not, the
-        search has been undone.
+        """Run a bounded search; afterwards `self.found` says whether it succeeded, and a failed
+        search is undone.
         """
         self.search.start(limit, target, order, least)
         end = self.search.work + PATIENCE + 20 * len(self._rank) ** 2
@@ -83,8 +83,8 @@ class Improver:
             self.search.abandon()
 
     def _descend(self, deleted: list[Pair], most: int) -> Iterator[None]:
-        """Delete the smallest group that lowers the count, again and again, as long as `most`
-        deletions may be enough.
+        """Delete the smallest group of pairs that lowers the count, repeatedly, while at most
+        `most` deletions may suffice.
 
         Once no small group does, pairs that do not raise the count are deleted, until one lowers
         it.
@@ -105,7 +105,7 @@ class Improver:
             deleted += search.accept()
 
     def _minimize(self, deleted: list[Pair]) -> Iterator[None]:
-        """Take back every deletion that is not needed."""
+        """Restore every deleted pair that is not needed."""
         search = self.search
         for pair in [deleted[int(c)] for c in self._rng.permutation(len(deleted))]:
             search.restore([pair])
@@ -118,8 +118,8 @@ class Improver:
         search.reduce()
 
     def _neighborhoods(self) -> Iterator[None]:
-        """Take some blocking pairs of the best matching back, and look for fewer deletions in their
-        place, or as many others.
+        """Restore some blocking pairs of the incumbent, and search for at most as many other
+        deletions.
         """
         search = self.search
         assert self._incumbent.best is not None
@@ -150,7 +150,7 @@ class Improver:
         search.reduce()
 
     def _replace(self, free: list[Pair], instead: list[Pair]) -> Iterator[None]:
-        """Search for fewer deletions than `free` that do the same, or as many others."""
+        """Search for fewer deletions than `free` with the same effect, or for as many others."""
         for limit in (len(free) - 1, len(free)):
             if self.search.value <= 2 * limit:
                 yield from self._find(limit, 0, self._random_order())

@@ -1,6 +1,4 @@
-"""A compiled step of Edmonds' matching algorithm: one augmenting path from one agent without
-partner.
-"""
+"""Compiled step of Edmonds' matching algorithm: an augmenting path from an unmatched agent."""
 
 from __future__ import annotations
 
@@ -10,7 +8,7 @@ from .arrays import UNRANKED, Ints
 
 @compiled
 def _common_base(partner: Ints, parent: Ints, base: Ints, seen: Ints, one: int, other: int) -> int:
-    """The base of the blossom closed by an edge between two even agents."""
+    """Base of the blossom closed by an edge between two even agents."""
     seen[:] = 0
     while True:
         one = base[one]
@@ -29,7 +27,7 @@ def _common_base(partner: Ints, parent: Ints, base: Ints, seen: Ints, one: int, 
 def _mark(
     partner: Ints, parent: Ints, base: Ints, inside: Ints, agent: int, root: int, child: int
 ) -> None:
-    """Mark one side of a blossom and turn its parents round."""
+    """Mark one side of a blossom and reverse its parents."""
     while base[agent] != root:
         inside[base[agent]] = 1
         inside[base[partner[agent]]] = 1
@@ -42,8 +40,8 @@ def _mark(
 def augment(
     choice: Ints, back: Ints, length: Ints, partner: Ints, root: int, scratch: Ints
 ) -> bool:
-    """Lengthen the matching by a path from `root`; False if there is none, and then no perfect
-    matching. scratch: (5, n).
+    """Augment the matching by a path from `root`; return False if there is none, so that no perfect
+    matching exists. scratch: (5, n).
     """
     # Edmonds: a forest of alternating paths from the root; an agent is even or odd along them
     parent, base, queue, even, inside = scratch

@@ -1,6 +1,4 @@
-"""The matching with the fewest blocking pairs so far, what is proved about it, and the answer that
-the two make.
-"""
+"""Incumbent matching with the fewest blocking pairs, its bound, and the result of the search."""
 
 from __future__ import annotations
 
@@ -22,8 +20,8 @@ from .ranks import lists_of
 
 @dataclass(frozen=True)
 class RoommatesLimits(Routed):
-    """Which routes of the search for few blocking pairs run beside its proof:
-    neighborhoods of the best matching, and, with ties, single tie-breakings.
+    """Routes that run beside the proof: neighborhoods of the incumbent and, with ties, single
+    tie-breakings.
     """
 
     routes: frozenset[str] = frozenset({"neighborhoods", "tie-breakings"})
@@ -34,7 +32,7 @@ ROOMMATES_LIMITS = RoommatesLimits()
 
 @dataclass(frozen=True)
 class AlmostStable:
-    """A matching with few blocking pairs, and what is proved about it.
+    """Matching with few blocking pairs, and a lower bound on their number.
 
     Attributes
     ----------
@@ -73,18 +71,16 @@ class AlmostStable:
 
     @property
     def deleted(self) -> tuple[Pair, ...]:
-        """Pairs whose deletion from the lists makes `partner` stable: the least such set is its
-        blocking pairs.
-        """
+        """Pairs whose deletion makes `partner` stable: its blocking pairs."""
         return tuple((int(i), int(j)) for i, j in self.blocking)
 
 
 class TimeUp(Exception):
-    """The time limit has passed."""
+    """Raised at the time limit."""
 
 
 class MatchingSearch(Incumbent[Ranks, int]):
-    """One call: the matching of the goal with the fewest blocking pairs so far, and what is proved.
+    """State of the search: the incumbent matching and the bound.
 
     Parameters
     ----------
@@ -111,23 +107,23 @@ class MatchingSearch(Incumbent[Ranks, int]):
         self.nodes = 0
 
     def first(self) -> Ranks:
-        """Find the partition, its bound, and a matching that may leave agents over."""
+        """Compute the stable partition, its bound, and a matching that may be partial."""
         raise NotImplementedError
 
     def solve(self) -> None:
-        """Search until the bound meets the value, or the time is up."""
+        """Search until the bound meets the value or the time is up."""
         raise NotImplementedError
 
     def valid_start(self, start: ArrayLike) -> Ranks:
-        """The start, if it is a matching of the goal."""
+        """The start if it is a matching of the required kind, else None."""
         raise NotImplementedError
 
     def blocking(self, partner: Ranks) -> NDArray[np.int64]:
-        """(k, 2) the blocking pairs of a matching, recounted plainly on the lists given."""
+        """Blocking pairs (k, 2) of a matching, counted on the original lists."""
         raise NotImplementedError
 
     def result(self, start: ArrayLike | None) -> AlmostStable:
-        """Solve, and put together what was found by the time it ended."""
+        """Solve and assemble the result."""
         given = None if start is None else self.valid_start(start)
         first = self.completed(self.first())
         if first is None:
@@ -171,12 +167,12 @@ class MatchingSearch(Incumbent[Ranks, int]):
         )
 
     def completed(self, partner: Ranks) -> Ranks | None:
-        """A matching of the goal from one that leaves agents over; None if there is none."""
+        """Complete a partial matching to one of the required kind; None if impossible."""
         whole = self.goal == "any" or bool((partner >= 0).all())
         return partner if whole else perfect_matching(self.lists, partner)
 
     def offer_completed(self, partner: Ranks) -> bool:
-        """Make a matching of the goal of this one, and offer it."""
+        """Complete a partial matching and offer it."""
         completed = self.completed(partner)
         assert completed is not None  # there is one: the first answer was found the same way
         return self.offer(completed, "a better matching")

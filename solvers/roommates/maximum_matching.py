@@ -1,5 +1,5 @@
-"""A perfect matching of acceptable pairs, whatever it blocks: a first answer, or the proof that
-there is none.
+"""Perfect matchings of acceptable pairs regardless of blocking pairs: a first answer, or a proof
+that there is none.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from .ranks import lists_of
 
 
 def matched_partition(rank: Ranks, predecessor: Ranks) -> Ranks:
-    """The parties of a stable partition paired up along themselves.
+    """Matching of consecutive agents along the parties of a stable partition.
 
     Of each odd party one agent stays without partner: the one that the fewest agents prefer to
     their predecessors, since those are the pairs it may block.

@@ -1,4 +1,4 @@
-"""Tan's stable partition: it always exists, and certifies a lower bound on blocking pairs."""
+"""Tan's stable partition, which always exists and certifies a lower bound on blocking pairs."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Goal = Literal["perfect", "any"]
 
 @dataclass(frozen=True)
 class StablePartition:
-    """A permutation of the agents; its cycles are the parties.
+    """Stable partition as a permutation of the agents; its cycles are the parties.
 
     Attributes
     ----------
@@ -32,7 +32,7 @@ class StablePartition:
 
     @cached_property
     def parties(self) -> tuple[tuple[int, ...], ...]:
-        """The cycles, each from its lowest agent on, ordered by it."""
+        """Cycles of the permutation, each from its lowest agent on, in order of that agent."""
         following = self.successor.tolist()
         seen = [False] * len(following)
         parties = []
@@ -49,30 +49,30 @@ class StablePartition:
 
     @property
     def odd_parties(self) -> tuple[tuple[int, ...], ...]:
-        """The parties of three or more agents and of odd size: the same in every stable partition
-        (Tan 1991).
+        """Parties of odd size of at least three agents: the same in every stable partition (Tan
+        1991).
         """
         return tuple(party for party in self.parties if len(party) % 2 == 1 and len(party) > 1)
 
     @property
     def singletons(self) -> tuple[int, ...]:
-        """The parties of one: without partner in every stable matching, when there is one."""
+        """Parties of one agent, unmatched in every stable matching."""
         return tuple(party[0] for party in self.parties if len(party) == 1)
 
     @property
     def odd(self) -> int:
-        """How many odd parties of three or more: a stable matching exists iff there is none (Tan
+        """Number of odd parties of at least three agents: a stable matching exists iff it is 0 (Tan
         1991).
         """
         return len(self.odd_parties)
 
     @property
     def single(self) -> int:
-        """How many parties of one."""
+        """Number of parties of one agent."""
         return len(self.singletons)
 
     def bound(self, goal: Goal = "perfect") -> int:
-        """A proved lower bound on blocking pairs, over perfect matchings or over any.
+        """Lower bound on blocking pairs over perfect matchings, or over all matchings.
 
         Making one more pair unacceptable changes the number of odd parties by two at most (Tan and
         Hsueh 1995: one agent more changes it by one), and a matching is stable once its blocking
@@ -131,7 +131,7 @@ def partition_of(lists: Lists) -> StablePartition:
 
 
 def partition_from(predecessor: Ranks) -> StablePartition:
-    """The partition whose cycles these predecessors describe."""
+    """Partition with the given predecessors."""
     successor = np.empty_like(predecessor)
     successor[predecessor] = np.arange(predecessor.size, dtype=np.int32)
     return StablePartition(successor)
@@ -144,8 +144,8 @@ def is_stable_partition(
     better: ArrayLike | None = None,
     unsettled: Sequence[int] = (),
 ) -> bool:
-    """Check the definition of a stable partition, sharing nothing with the algorithm that finds
-    one. O(n²), plain numpy.
+    """Check the definition of a stable partition, independently of the algorithm. O(n²), plain
+    numpy.
 
     With ties: whether it is stable under every tie-breaking, the lists of the `unsettled` agents
     put aside. They have one list each: the successor right before the predecessor, and this as high
@@ -180,8 +180,8 @@ def is_stable_partition(
     is_unsettled = np.isin(agents, unsettled)
 
     def better_than(who: NDArray[np.int64]) -> NDArray[np.bool_]:
-        """(n, n): whom each certainly likes better than this one; everyone acceptable when it is
-        the agent itself.
+        """Whom each agent certainly prefers to this one, shape (n, n); all acceptable agents if it
+        is the agent itself.
         """
         limit = np.where(who != agents, certain[agents, who], UNRANKED)
         return np.asarray(own < limit[:, None])

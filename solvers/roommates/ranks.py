@@ -1,4 +1,4 @@
-"""Preference lists as a matrix of ranks, and the arrays every algorithm here walks along."""
+"""Preference lists as a matrix of ranks, and as arrays for the algorithms."""
 
 from __future__ import annotations
 
@@ -19,8 +19,7 @@ from .arrays import UNRANKED, Lists, Ranks
 
 @dataclass(frozen=True, eq=False)
 class WeakLists:
-    """Preference lists with ties: who likes whom better for certain, and a strict order that agrees
-    with it.
+    """Preference lists with ties: certain preferences, and a strict order that agrees with them.
 
     For certain means by more than what counts as a tie; being tied need not be transitive (an
     interval order: a gain of less than alpha is none, two of them may be one). A *tie-breaking* is
@@ -39,7 +38,7 @@ class WeakLists:
 
     @cached_property
     def order(self) -> Ranks:
-        """(n, longest list): who stands at a position of the list, -1 behind its end."""
+        """Agent at each position of each list, shape (n, longest list); -1 behind the end."""
         length = (self.place < UNRANKED).sum(axis=1)
         who = np.argsort(self.place, axis=1, kind="stable")[:, : int(length.max(initial=0))].astype(
             np.int32
@@ -49,12 +48,12 @@ class WeakLists:
 
     @property
     def strict(self) -> bool:
-        """Whether there are no ties: `place` is the only tie-breaking."""
+        """Whether there are no ties, so that `place` is the only tie-breaking."""
         return bool((self.better == self.place).all())
 
     def tie_breaking(self, keys: NDArray[Any], favored: Ranks | None = None) -> Ranks:
-        """The ranks in which everyone has moved up past a share of those who are not better for
-        certain.
+        """Ranks of a tie-breaking in which agents move up among those that are not certainly
+        better.
 
         Parameters
         ----------
@@ -116,7 +115,7 @@ def weak_lists(cost: ArrayLike, better: Callable[[NDArray[np.float64]], NDArray[
 
 @validate_options
 def ranks_from_cost(cost: ArrayLike, keys: ArrayLike | None = None) -> Ranks:
-    """Turn costs into strict ranks; equal costs are ordered by `keys`, then by the lower index.
+    """Strict ranks from costs; ties are broken by `keys`, then by the lower index.
 
     Parameters
     ----------
@@ -143,7 +142,7 @@ def ranks_from_cost(cost: ArrayLike, keys: ArrayLike | None = None) -> Ranks:
 def _ranked(
     cost: ArrayLike, keys: ArrayLike | None = None
 ) -> tuple[NDArray[np.float64], NDArray[Any], Ranks]:
-    """Costs with inf for forbidden pairs, each agent's preference order, and its ranks."""
+    """Costs with infinity for forbidden pairs, each agent's preference order, and its ranks."""
     prices = _square(cost, "cost")
     agents = len(prices)
     forbidden = np.isposinf(prices)
@@ -161,7 +160,7 @@ def _ranked(
 
 
 def _square(values: ArrayLike, name: str, agents: int | None = None) -> NDArray[np.float64]:
-    """A float copy of a square matrix whose off-diagonal entries are numbers."""
+    """Float copy of a square matrix whose off-diagonal entries must be numbers."""
     matrix = np.array(values, dtype=np.float64)
     if matrix.size == 0 and agents in (None, 0):
         matrix = matrix.reshape(0, 0)
@@ -187,7 +186,7 @@ def _square(values: ArrayLike, name: str, agents: int | None = None) -> NDArray[
 
 @validate_options
 def ranks_from_lists(lists: Sequence[Sequence[int]] | Mapping[str, Sequence[str]]) -> Ranks:
-    """Turn preference lists, best first, into ranks; who is missing from a list is unacceptable.
+    """Ranks from preference lists, best first; agents missing from a list are unacceptable.
 
     Parameters
     ----------
@@ -247,9 +246,7 @@ def ranks_from_lists(lists: Sequence[Sequence[int]] | Mapping[str, Sequence[str]
 
 
 def as_ranks(rank: ArrayLike) -> Ranks:
-    """The matrix as contiguous int32, unchanged and uncopied when it already is; its shape is
-    checked, not its values.
-    """
+    """Matrix as contiguous int32, without copy if possible; only the shape is checked."""
     given: NDArray[Any] = np.asarray(rank)
     if given.size == 0:
         return np.empty((0, 0), dtype=np.int32)
@@ -263,7 +260,9 @@ def as_ranks(rank: ArrayLike) -> Ranks:
 
 
 def mutual_ranks(rank: ArrayLike) -> Ranks:
-    """A copy in which a pair is ranked on both sides or on neither; the diagonal is UNRANKED."""
+    """Copy of ranks in which each pair is ranked on both sides or on neither; the diagonal is
+    UNRANKED.
+    """
     own = as_ranks(rank).copy()
     own[(own >= UNRANKED) | (own.T >= UNRANKED)] = UNRANKED
     np.fill_diagonal(own, UNRANKED)
@@ -271,7 +270,7 @@ def mutual_ranks(rank: ArrayLike) -> Ranks:
 
 
 def lists_of(rank: ArrayLike) -> Lists:
-    """Read ranks into lists for walking, checking that every list is strict. O(n²)."""
+    """Convert ranks to list arrays, and check that every list is strict. O(n²)."""
     from . import kernels
 
     own = as_ranks(rank)

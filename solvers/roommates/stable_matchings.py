@@ -1,4 +1,4 @@
-"""All stable matchings of strict lists, how many there are, and the one of minimum regret.
+"""All stable matchings of strict lists: enumeration, counting, and minimum regret.
 
 A *stable table* keeps a part of each list, from its first to its last entry, such that every agent
 is the last entry of the first one in its list. Where some agent has two entries or more, either it
@@ -28,7 +28,7 @@ Floats = NDArray[np.float64]
 
 
 class StableTable:
-    """The part of every list that is left.
+    """Table of stable matchings: the remaining part of every list.
 
     Parameters
     ----------
@@ -41,7 +41,7 @@ class StableTable:
 
     @classmethod
     def of(cls, lists: Lists) -> StableTable:
-        """What the first phase of Irving's algorithm leaves."""
+        """Table after the first phase of Irving's algorithm."""
         whole = cls(lists, np.zeros(lists.agents, dtype=np.int32), lists.length - np.int32(1))
         table = whole._after(whole.last.copy(), np.arange(lists.agents), singles=True)
         assert isinstance(table, StableTable)
@@ -49,22 +49,22 @@ class StableTable:
 
     @property
     def open(self) -> NDArray[np.int64]:
-        """The agents with two entries or more."""
+        """Agents with two or more entries."""
         return np.flatnonzero(self.first < self.last)
 
     @property
     def first_partner(self) -> Ranks:
-        """(n,) the best partner that each can have in a matching of the table; -1 for none."""
+        """Best partner of each agent in a matching of the table, shape (n,); -1 for none."""
         return self._named(self.first)
 
     @property
     def last_partner(self) -> Ranks:
-        """(n,) the worst one; the matching itself where no agent is open."""
+        """Worst partner of each agent, shape (n,); the matching itself if no agent is open."""
         return self._named(self.last)
 
     def split(self, agent: int) -> Iterator[StableTable]:
-        """The table of the matchings in which an open agent has its first entry, then that of those
-        in which it has not; of either only where no list becomes empty.
+        """Tables of the matchings in which an open agent has its first entry and in which it has
+        not, each only if no list becomes empty.
         """
         here, receiver = int(self.first[agent]), int(self.first_partner[agent])
         for whose, end in ((agent, here), (receiver, int(self.lists.back[agent, here]) - 1)):
@@ -76,8 +76,8 @@ class StableTable:
                 yield table
 
     def within(self, cost: Floats, most: float) -> StableTable | None:
-        """The table of the matchings in which nobody bears more than `most`; None where there are
-        none. `cost` (n, n) ascends along every list.
+        """Table of the matchings in which no cost exceeds `most`; None if there is none. `cost` (n,
+        n) ascends along every list.
         """
         borne = cost[np.arange(len(self.last))[:, None], self.lists.choice] <= most
         inside = (np.arange(borne.shape[1]) <= self.last[:, None]) & borne
@@ -87,7 +87,7 @@ class StableTable:
         return inside_all
 
     def matchings(self) -> Iterator[Ranks]:
-        """The stable matchings of the table, as partners, each once."""
+        """Stable matchings of the table as partner arrays, each once."""
         tables = [self]
         while tables:
             table = tables.pop()
@@ -97,9 +97,7 @@ class StableTable:
                 yield table.last_partner
 
     def components(self) -> list[NDArray[np.int64]]:
-        """The open agents in groups of which none has an entry of another: what each group does
-        says nothing of the others.
-        """
+        """Groups of open agents that are independent of each other."""
         from scipy.sparse import coo_array
         from scipy.sparse.csgraph import connected_components
 
@@ -119,7 +117,7 @@ class StableTable:
         return partner
 
     def _after(self, last: Ranks, touched: NDArray[np.int64], singles: bool = False) -> Any:
-        """The table after what follows from other ends of lists, of which `touched` may feel it."""
+        """Table after propagation from changed ends of lists."""
         from . import table_kernels
 
         first, changed = self.first.copy(), np.zeros(len(last), dtype=np.int8)
@@ -132,14 +130,14 @@ class StableTable:
 
 
 def stable_table(rank: ArrayLike) -> StableTable | None:
-    """The table that contains all stable matchings; None where there is none (Irving 1985)."""
+    """Table that contains all stable matchings; None if there is none (Irving 1985)."""
     lists = lists_of(rank)
     return StableTable.of(lists) if irving(rank).stable else None
 
 
 @validate_options
 def stable_matchings(rank: ArrayLike) -> Iterator[Ranks]:
-    """List all stable matchings, each once, as they are found.
+    """Iterate over all stable matchings, each once.
 
     Parameters
     ----------
@@ -172,7 +170,7 @@ def stable_matchings(rank: ArrayLike) -> Iterator[Ranks]:
 
 @dataclass(frozen=True)
 class StableCount:
-    """How many stable matchings there are.
+    """Number of stable matchings, or a lower bound on it.
 
     Attributes
     ----------
@@ -186,7 +184,7 @@ class StableCount:
 
 @validate_options
 def count_stable_matchings(rank: ArrayLike, *, time_limit: float | None = None) -> StableCount:
-    """Count the stable matchings without listing them all.
+    """Count the stable matchings without enumerating all of them.
 
     Groups of agents that have nothing to do with each other are counted apart, and a table is
     counted once. To count is #P-hard all the same (Irving and Leather 1986): when time is up, every
@@ -232,7 +230,7 @@ def count_stable_matchings(rank: ArrayLike, *, time_limit: float | None = None) 
 
 
 def minimum_regret(table: StableTable, cost: Floats) -> Ranks:
-    """The stable matching in which whoever bears most bears least: by bisection. O(n² log n).
+    """Stable matching whose largest cost is minimal, by bisection. O(n² log n).
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Compiled kernel of stable tables: what follows for everyone when some lists are shorter."""
+"""Compiled kernel of stable tables: propagation of shortened lists."""
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
-"""Sets of deleted pairs under every way to break ties: the search behind the fewest blocking pairs
-of lists with ties.
-"""
+"""Search over tie-breakings and deleted pairs, for the fewest blocking pairs of lists with ties."""
 
 from __future__ import annotations
 
@@ -21,8 +19,8 @@ PAUSE = -1
 
 
 class TieSearch:
-    """A depth-first search for a tie-breaking and at most `limit` deletions that leave no odd
-    party, one node at a time.
+    """Depth-first search, one node at a time, for a tie-breaking and at most `limit` deletions that
+    leave no odd party.
 
     Why tie-breakings: call u a strict list for every agent that keeps every certain preference, and
     I_u the instance with these lists. Who would certainly leave its partner prefers the other under
@@ -85,23 +83,21 @@ class TieSearch:
 
     @property
     def partner(self) -> Ranks:
-        """The partition as it stands as a matching, -1 for none."""
+        """Matching of the current partition, -1 for unmatched agents."""
         return self._table.partner
 
     @property
     def predecessor(self) -> Ranks:
-        """The partition as it stands."""
+        """Predecessors of the current partition."""
         return self._table.predecessor
 
     def begin(self, limit: int) -> None:
-        """Begin a search for at most `limit` deletions; the one before must have been exhausted."""
+        """Begin a search for at most `limit` deletions; the previous one must be exhausted."""
         self._limit = limit
         self._stack = [self._node(0)]
 
     def run(self, work: int) -> bool:
-        """Search on for about so many partitions; True at the end: something was found, or there is
-        nothing to find.
-        """
+        """Continue the search for about `work` partitions; return True if it has ended."""
         end = self.work + work
         while self._stack and not self.found:
             if self.work >= end:
@@ -114,8 +110,8 @@ class TieSearch:
         return True
 
     def _node(self, deleted: int) -> Iterator[int]:
-        """One node; yields the number of deletions of each child once the lists are the child's,
-        and PAUSE in between.
+        """Visit one node; yields the number of deletions of each child when the lists are the
+        child's, and PAUSE in between.
         """
         value = self._reduce()
         self.nodes += 1
@@ -145,9 +141,7 @@ class TieSearch:
             self._fixed[i].pop()
 
     def _sort(self, ties: list[Tie], value: int) -> Iterator[int]:
-        """Put the tie first that leaves the fewest odd parties when it is broken the other way; the
-        first that lowers them.
-        """
+        """Move the tie to the front whose reversal leaves the fewest odd parties."""
         if len(ties) < 2:
             return
         values = []
@@ -161,7 +155,7 @@ class TieSearch:
         ties.insert(0, ties.pop(int(np.argmin(values))))
 
     def _deletions(self, deleted: int, predecessor: Ranks) -> Iterator[int]:
-        """The children of a node without open ties: one pair of its partition deleted in each."""
+        """Children of a node without open ties: one pair of the partition deleted in each."""
         branches, kept = [], []
         for agent, other in _pairs(predecessor):
             pair = min(agent, other), max(agent, other)
@@ -194,7 +188,7 @@ class TieSearch:
         return self._table.value
 
     def _open_ties(self, predecessor: Ranks) -> list[Tie]:
-        """The ties that could unsettle a partition, given what has been fixed."""
+        """Ties that could make a partition unstable, given those that are fixed."""
         from . import tie_kernels
 
         lists, out = self._lists, self._out
@@ -209,7 +203,9 @@ class TieSearch:
         return [tie for tie in rows if self._is_open(tie, predecessor)] if self._fixed else rows
 
     def _is_open(self, tie: Tie, predecessor: Ranks) -> bool:
-        """Whether a tie that could unsettle a partition still can, given what has been fixed."""
+        """Return whether a tie can still make the partition unstable, given those that are
+        fixed.
+        """
         i, a, b = tie
         if self._before(i, b, a):
             return False
@@ -217,7 +213,7 @@ class TieSearch:
         return a == predecessor[i] or other == a or not self._before(a, other, i)
 
     def _before(self, i: int, x: int, y: int) -> bool:
-        """Whether x comes before y in the list of i under every tie-breaking that is left."""
+        """Return whether x precedes y in i's list under every remaining tie-breaking."""
         place, better = self._lists.place[i], self._lists.better[i]
         if place[x] < better[y]:
             return True
@@ -237,7 +233,7 @@ class TieSearch:
         self._fixed.setdefault(i, []).append((a, b))
 
     def _put_before(self, tie: Tie) -> tuple[int, list[int]]:
-        """Move a before b in the list of i, with whom must stay before a; returns what undoes it
+        """Fix a before b in i's list, with the agents that must precede a; return what undoes it
         with `reorder`.
         """
         i, a, b = tie
@@ -249,8 +245,8 @@ class TieSearch:
 
 
 def _agents(ties: list[Tie]) -> tuple[int, ...]:
-    """Few agents whose lists, as they stand, close all open ties; a pair for which two are open
-    needs one of its two agents.
+    """Small set of agents whose fixed lists close all open ties; a pair with two open ties needs
+    one of its agents.
     """
     between = {(i, a) for i, a, _ in ties}
     chosen = {i for i, a in between if (a, i) not in between}
@@ -261,7 +257,7 @@ def _agents(ties: list[Tie]) -> tuple[int, ...]:
 
 
 def _pairs(predecessor: Ranks) -> Iterator[Pair]:
-    """Agents with their predecessors, each pair once."""
+    """Pairs of agents and their predecessors, each once."""
     for agent, other in enumerate(predecessor.tolist()):
         if other != agent and (predecessor[other] != agent or agent < other):
             yield agent, other

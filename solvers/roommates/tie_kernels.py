@@ -1,5 +1,5 @@
-"""Compiled kernels for lists with ties: which tie could unsettle a stable partition, and which
-pairs no matching needs.
+"""Compiled kernels for lists with ties: ties that make a stable partition unstable, and pairs that
+no matching needs.
 """
 
 from __future__ import annotations
@@ -12,8 +12,7 @@ from .arrays import UNRANKED, Ints
 def open_ties(
     order: Ints, place: Ints, better: Ints, rank: Ints, back: Ints, predecessor: Ints, out: Ints
 ) -> int:
-    """The ties that keep a stable partition from being stable under every tie-breaking: rows i, a,
-    b of `out`.
+    """List the ties (i, a, b) under which a stable partition may become unstable.
 
     Were a before b in the list of i, the partition would, or might, not be stable; in the lists as
     they stand b is before a, and i is not known to like either better. Either b is the predecessor
@@ -59,8 +58,8 @@ def open_ties(
 
 @compiled
 def refuse(order: Ints, place: Ints, better: Ints, length: Ints, last: Ints, stack: Ints) -> None:
-    """The first phase of Irving's algorithm on lists with ties: agent i keeps what stands before
-    position last[i] in its list.
+    """First phase of Irving's algorithm on lists with ties: agent i keeps the entries before
+    position last[i].
 
     Whoever likes one of those left to it better than all others of them for certain proposes to it;
     the receiver refuses all whom it likes less for certain. stack: (2, n), the agents that may

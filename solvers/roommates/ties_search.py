@@ -1,4 +1,4 @@
-"""The fewest blocking pairs of lists with ties: a search over tie-breakings and deletions beside
+"""Fewest blocking pairs of lists with ties: a search over tie-breakings and deletions beside
 searches for matchings.
 """
 
@@ -87,7 +87,7 @@ def fewest_with_ties(
 
 
 class _Run(MatchingSearch):
-    """The search over tie-breakings and deletions."""
+    """Search over tie-breakings and deletions."""
 
     def __init__(
         self, lists: WeakLists, goal: Goal, rng: np.random.Generator, known: int, clock: Clock,
@@ -110,16 +110,15 @@ class _Run(MatchingSearch):
         return valid_partner(self.weak.place, start)
 
     def result(self, start: ArrayLike | None) -> AlmostStable:
-        """With the tie-breaking under which the best matching was found."""
+        """Result with the tie-breaking of the incumbent."""
         found = super().result(start)
         if not found.feasible:
             return found
         return replace(found, tie_breaking=self.tie_breaking, unsettled=self.unsettled)
 
     def offer(self, answer: Ranks | None, text: str = "", rank: Ranks | None = None) -> bool:
-        """Keep a matching if it has fewer blocking pairs by the lists with ties, and the ranks that
-        it was found under; the first one stands under the lists' own, a start under those that
-        favor it.
+        """Keep a matching with fewer blocking pairs under the lists with ties, and the ranks under
+        which it was found.
         """
         if rank is None:
             every = np.zeros(self.place.shape)
@@ -135,7 +134,7 @@ class _Run(MatchingSearch):
             self.stop = Stop.TIME_LIMIT
 
     def _solve(self, search: TieSearch) -> None:
-        """Rounds, each from another tie-breaking."""
+        """Run rounds from different tie-breakings."""
         rounds = 0
         while self.open:
             begun = self.clock.seconds
@@ -152,18 +151,14 @@ class _Run(MatchingSearch):
                 self._adopt(search)
 
     def _adopt(self, search: TieSearch) -> None:
-        """Keep the partition that a search begins with; when it proves more than all before, it is
-        the proof.
-        """
+        """Adopt the initial partition of a search as the proof if its bound is better."""
         self.partition, self.unsettled = partition_from(search.predecessor), search.unsettled
         if search.bound > self.bound:
             self.bound = search.bound
             self.finished.clear()
 
     def _search(self, search: TieSearch, work: int) -> None:
-        """Exhaust number after number of deletions from one tie-breaking, as far as the work
-        goes.
-        """
+        """Exhaust increasing numbers of deletions from one tie-breaking, within the given work."""
         end = search.work + work
         while self.open:
             limit = self.bound
@@ -183,7 +178,7 @@ class _Run(MatchingSearch):
             self.raise_bound(limit + 1, "a better bound")
 
     def _without_ties(self, rank: Ranks, seconds: float) -> None:
-        """The fewest blocking pairs under one tie-breaking."""
+        """Fewest blocking pairs under one tie-breaking."""
         limit = self.clock.time_slice(most=seconds)
         start = self.best if (rank == self.tie_breaking).all() else None
         found = fewest_blocking_pairs(

@@ -1,5 +1,4 @@
-"""Irving's algorithm on lists of types: `reduce_table` of `kernels`, without a table of agents by
-agents.
+"""Compiled Irving's algorithm on lists of types, without a table of agents by agents.
 
 Agents of one type have one list, from which each leaves itself out, so that who stands at a
 position, and where one stands in another's list, are worked out (see `by_types.TypeLists`). Whole
@@ -15,13 +14,13 @@ from .arrays import UNRANKED, Ints
 
 @compiled
 def _who(order: Ints, own: Ints, kind: Ints, i: int, r: int) -> int:
-    """Who stands at position r of i's list."""
+    """Agent at position r of i's list."""
     return int(order[kind[i], r + (r >= own[i])])
 
 
 @compiled
 def _rank(place: Ints, number: Ints, own: Ints, kind: Ints, i: int, j: int) -> int:
-    """Where i stands in j's list."""
+    """Position of i in j's list."""
     at = place[kind[j], kind[i]] + number[i]
     return int(at - (at > own[j]))
 
@@ -31,8 +30,8 @@ def _next(
     order: Ints, place: Ints, number: Ints, own: Ints, kind: Ints, count: Ints, length: int,
     i: int, r: int, last: Ints, most: Ints, equal: int,
 ) -> int:  # fmt: skip
-    """The first position from r on whose agent holds nobody better than i, or (with `equal`) i
-    itself; the end for none.
+    """First position from r on whose agent holds nobody better than i or, with `equal`, holds i;
+    the end if none.
     """
     a = kind[i]
     whole = False
@@ -63,8 +62,8 @@ def reduce_types(
     order: Ints, place: Ints, number: Ints, own: Ints, kind: Ints, count: Ints, length: Ints,
     partner: Ints, scratch: Ints, counts: Ints,
 ) -> None:  # fmt: skip
-    """Irving's two phases, which end at the first odd party; `partner` is -1 for those whose list
-    is not one entry.
+    """Irving's two phases up to the first odd party; `partner` is -1 for agents whose list has not
+    one entry.
 
     scratch: (8, at least n and T). counts: odd parties, rejected by everyone, proposals, rotations
     eliminated.

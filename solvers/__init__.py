@@ -1,3 +1,3 @@
-"""Layer 3: how an answer with a proof is found; the one seam to the solver libraries is
-`engines`.
+"""Layer 3: methods that find answers with proofs; `engines` is the only interface to the solver
+libraries.
 """

@@ -1,4 +1,5 @@
-"""Matchings of least cost where all agents differ, by blossoms, and multipliers that prove them.
+"""Minimum-cost matchings of different agents by the blossom algorithm, with dual multipliers that
+prove them.
 
 Costs are whole numbers. Blossoms are looked for among a few pairs of each agent. Then all pairs are
 priced, those of negative slack join, prices are lowered where they must be, and the search goes on
@@ -49,12 +50,12 @@ Booleans = npt.NDArray[np.bool_]
 
 
 def parts(agents: int, most_alone: int) -> int:
-    """Into how many parts whole costs are to be divided, so that multipliers are whole numbers."""
+    """Denominator of integer costs such that all dual multipliers are integers."""
     return 2 if most_alone in (0, agents) else 8
 
 
 class Blossoms:
-    """A matching of least cost, and the bound that multipliers prove.
+    """Minimum-cost matching and the bound that dual multipliers prove.
 
     Parameters
     ----------
@@ -100,7 +101,7 @@ class Blossoms:
         self.suited, self._some = True, most_alone not in (0, self.agents)
 
     def search(self) -> None:
-        """Match, price and match again, until no pair has negative slack or time is up; once."""
+        """Match, price and match again until no pair has negative slack or the time is up."""
         try:
             if self._some:
                 self._at_rents()
@@ -110,7 +111,9 @@ class Blossoms:
             del self.cost, self.offer, self.prove
 
     def _first_prices(self, cap: int) -> bool:
-        """Set up the forest at prices at which many are matched; whether there are."""
+        """Initialize the forest at prices that match many agents; return whether there are such
+        prices.
+        """
         from . import blossom_kernels as kernels
 
         cost = self.cost
@@ -129,8 +132,8 @@ class Blossoms:
         return self.suited
 
     def _match(self, cap: int) -> Integers | None:
-        """(n,) the partners of a least-weight matching, from the forest as it is; None where it is
-        not known in time.
+        """Partners (n,) of a minimum-weight matching from the current forest; None at the time
+        limit.
         """
         from . import blossom_kernels as kernels
 
@@ -156,7 +159,7 @@ class Blossoms:
         return mate
 
     def _at_rents(self) -> None:
-        """Find the rent at which as many agents are alone as may be, and such a pairing.
+        """Find the rent at which the allowed number of agents is single, with such a matching.
 
         A matching costs a line over the rent, and the best one at a rent, less the rent of all who
         may be alone, is the lower hull of these lines. Its top is sought where the lowest line that
@@ -206,20 +209,20 @@ class Blossoms:
                 return
 
     def _total(self, mate: Integers) -> int:
-        """What a matching costs, in parts."""
+        """Cost of a matching, in parts."""
         paired = np.flatnonzero(mate >= 0)
         together: int = sum(self.cost[paired, mate[paired]].tolist()) // 2
         return together + self.alone * (self.agents - len(paired))
 
     def _keep(self, mate: Integers) -> None:
-        """Keep a matching that is better."""
+        """Keep a matching if it is better."""
         if (value := self._total(mate)) < self.value:
             self.mate, self.value = np.maximum(mate, -1), value
             self.offer(self.mate)
 
     def _between(self, rising: Integers, falling: Integers, most: int) -> Integers:
-        """A matching between two that are both best at a rent, with so many alone: paths that are
-        alternately of one and the other, and have more pairs of the other, are taken over.
+        """Matching with a given number of single agents between two that are optimal at one rent,
+        by exchanging alternating paths.
         """
         mate, seen = np.maximum(rising, -1), np.zeros(self.agents, dtype=bool)
         many = int(np.count_nonzero(mate < 0))
@@ -238,8 +241,8 @@ class Blossoms:
         return mate
 
     def _begin(self, cap: int, price: Integers) -> int:
-        """Set up the forest at first prices, with pairs of slack 0 matched, and the first pairs;
-        how many agents are without partner.
+        """Initialize the forest at the first prices, with pairs of slack 0 matched; return the
+        number of unmatched agents.
         """
         from . import blossom_kernels as kernels
 
@@ -262,7 +265,7 @@ class Blossoms:
         return int(np.count_nonzero(forest.mate == kernels.FREE))
 
     def _join(self, near: Integers) -> None:
-        """Look at the pairs of each agent with these others too, -1 for none."""
+        """Add pairs of each agent with the given others (-1 for none) to the considered pairs."""
         from . import blossom_kernels as kernels
 
         one = np.repeat(np.arange(self.agents), near.shape[1])[near.ravel() >= 0]
@@ -280,7 +283,7 @@ class Blossoms:
         )  # fmt: skip
 
     def _prove(self) -> None:
-        """Take the prices, which hold for all pairs, as multipliers if they prove more."""
+        """Keep the prices as multipliers if they prove a better bound for all pairs."""
         from . import blossom_kernels as kernels
 
         forest = self.forest
@@ -300,14 +303,12 @@ class Blossoms:
 
     @property
     def odd(self) -> int:
-        """How many sets there are."""
+        """Number of odd sets with positive multipliers."""
         return len(self._proof[1])
 
     @property
     def sets(self) -> list[tuple[int, Booleans]]:
-        """The multipliers of sets of an odd number of agents, at least 0 each, and who is in
-        them.
-        """
+        """Multipliers of the odd sets, at least 0, and the members of each set."""
         _, weights, first, last, leaf = self._proof
         sets = []
         for weight, agent, end in zip(weights.tolist(), first, last, strict=True):
@@ -320,16 +321,14 @@ class Blossoms:
 
     @property
     def prices(self) -> Integers:
-        """(n,) the multipliers of the agents, beside those of the sets."""
+        """Multipliers of the agents, shape (n,)."""
         price: Integers = self._proof[0].copy()
         for weight, inside in self.sets:
             price[inside] -= weight
         return price
 
     def _whole(self, mate: Integers) -> Integers:
-        """The matching, made whole along the best one: who has no partner gets the one there, whose
-        partner then has none.
-        """
+        """Perfect matching made from a partial one along the best matching."""
         best, agents = self.mate.tolist(), mate.tolist()
         for agent in [agent for agent in range(self.agents) if agents[agent] == -1]:
             while agent >= 0 and agents[agent] == -1:
@@ -345,7 +344,7 @@ class Blossoms:
 
 
 def first_mates(cost: Integers) -> Integers:
-    """(n,) partners in a matching of most pairs that may share, -1 for none."""
+    """Partners (n,) in a maximum matching of allowed pairs, -1 for none."""
     from .blossom_kernels import FORBIDDEN
     from .roommates.arrays import UNRANKED
     from .roommates.maximum_matching import largest_matching
@@ -355,7 +354,7 @@ def first_mates(cost: Integers) -> Integers:
 
 
 def certificate(search: Blossoms | None) -> dict[str, Any]:
-    """What proves the bound of a search, None for one that had no time to begin, as facts."""
+    """Facts that prove the bound of a search; None if it had no time to begin."""
     return {
         "proof": "multipliers of a least-weight matching, priced over all pairs",
         "pricing_rounds": search.rounds if search else 0,
@@ -365,7 +364,7 @@ def certificate(search: Blossoms | None) -> dict[str, Any]:
 
 
 def relaxed_prices(cost: Integers, price: Integers, cap: int) -> Integers:
-    """Prices near those of a least-weight fractional matching, from other prices.
+    """Prices near those of a minimum-weight fractional matching, from given prices.
 
     With a weight times the matching's entropy taken off its cost, prices are the logarithms of a
     scaling that makes rows of exp(-cost / weight) sum to 1 (Sinkhorn 1967; symmetric, so that each

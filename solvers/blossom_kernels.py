@@ -1,5 +1,5 @@
-"""Least-weight perfect matching by blossoms, compiled: the primal-dual algorithm of Edmonds (1965)
-in whole numbers, one alternating tree at a time.
+"""Compiled minimum-weight perfect matching: the primal-dual blossom algorithm of Edmonds (1965) in
+integers, one alternating tree at a time.
 
 Agents have prices and blossoms, sets of an odd number of nodes that are matched around a cycle,
 have weights, so that no pair's slack is negative:
@@ -78,7 +78,7 @@ class Forest(NamedTuple):
 
 
 class Edges(NamedTuple):
-    """The pairs that are looked at, for each of the two agents, and the heap of events.
+    """Considered pairs of each agent, and the heap of events.
 
     Event e < m: the slack of pair e becomes 0; m + b: blossom n + b runs out of weight.
     """
@@ -96,7 +96,7 @@ class Edges(NamedTuple):
 
 @compiled
 def _sift(edges: Edges, i: int, size: int) -> None:
-    """Move the event at place i to where its time belongs."""
+    """Move the event at index i of the heap to its position."""
     heap, place, time = edges.heap, edges.place, edges.time
     event = heap[i]
     while i > 0 and time[heap[(i - 1) >> 1]] > time[event]:
@@ -130,7 +130,7 @@ def _put(forest: Forest, edges: Edges, event: int, time: int) -> None:
 
 @compiled
 def _earliest(forest: Forest, edges: Edges) -> int:
-    """Take the first event out of the heap."""
+    """Remove the first event from the heap."""
     event = edges.heap[0]
     edges.place[event] = -1
     forest.cursor[EVENTS] -= 1
@@ -151,7 +151,9 @@ def _price(forest: Forest, agent: int) -> int:
 
 @compiled
 def _look(forest: Forest, edges: Edges, node: int, cap: int) -> None:
-    """Set the events of the agents of a node, or of a child, that is even now or left the tree."""
+    """Set the events of the agents of a node (or child) that has become even or has left the
+    tree.
+    """
     outer = forest.outer[forest.first[node]]
     even, now, agent = forest.label[outer] == EVEN, forest.cursor[NOW], forest.first[node]
     while True:
@@ -174,7 +176,7 @@ def _look(forest: Forest, edges: Edges, node: int, cap: int) -> None:
 
 @compiled
 def _settle(forest: Forest, node: int, outer: int) -> None:
-    """Write down what a node's time has changed; it has no label then, and this is around it."""
+    """Apply the elapsed time to a node's prices and remove its label; `outer` contains it."""
     passed = forest.label[node] * (forest.cursor[NOW] - forest.since[node])
     forest.label[node] = NONE
     forest.weight[node] += passed
@@ -189,14 +191,14 @@ def _settle(forest: Forest, node: int, outer: int) -> None:
 
 @compiled
 def _make_even(forest: Forest, edges: Edges, node: int, cap: int) -> None:
-    """Label a node that is at an even distance."""
+    """Label a node as even."""
     forest.label[node], forest.since[node] = EVEN, forest.cursor[NOW]
     _look(forest, edges, node, cap)
 
 
 @compiled
 def _make_odd(forest: Forest, edges: Edges, node: int, near: int, far: int) -> None:
-    """Label a node that the tree enters by the pair near-far."""
+    """Label a node as odd, entered by the pair near-far."""
     forest.label[node], forest.since[node] = ODD, forest.cursor[NOW]
     forest.enter_near[node], forest.enter_far[node] = near, far
     agents = len(forest.mate)
@@ -207,7 +209,7 @@ def _make_odd(forest: Forest, edges: Edges, node: int, near: int, far: int) -> N
 
 @compiled
 def _entry(forest: Forest, node: int, agent: int) -> tuple[int, bool]:
-    """The child of a blossom that holds an agent; whether its even way to the head goes on."""
+    """Child of a blossom that contains an agent, and the direction of the even path to its head."""
     child = agent
     while forest.parent[child] != node:
         child = forest.parent[child]
@@ -219,7 +221,7 @@ def _entry(forest: Forest, node: int, agent: int) -> tuple[int, bool]:
 
 @compiled
 def _two_on(forest: Forest, child: int, on: bool) -> tuple[int, int, int, int]:
-    """The next two children on the way, and the agents that join them."""
+    """Next two children on the path, and the agents that join them."""
     if on:
         one = forest.after[child]
         return one, forest.after[one], forest.near[one], forest.far[one]
@@ -230,7 +232,7 @@ def _two_on(forest: Forest, child: int, on: bool) -> tuple[int, int, int, int]:
 
 @compiled
 def _rebase(forest: Forest, node: int, agent: int) -> None:
-    """Match the inside of a node so that this agent is the one to be matched outside."""
+    """Rematch the inside of a node such that the given agent is matched outside."""
     if node >= len(forest.mate):
         child, on = _entry(forest, node, agent)
         _rebase(forest, child, agent)
@@ -246,7 +248,7 @@ def _rebase(forest: Forest, node: int, agent: int) -> None:
 
 @compiled
 def _release(forest: Forest, agent: int) -> None:
-    """Leave an even node's agent without partner instead of its root: exchange pairs between."""
+    """Unmatch an even node's agent instead of its root, by exchanging pairs along the path."""
     node = forest.outer[agent]
     further = forest.mate[forest.base[node]]
     _rebase(forest, node, agent)
@@ -262,14 +264,14 @@ def _release(forest: Forest, agent: int) -> None:
 
 @compiled
 def _up(forest: Forest, node: int) -> int:
-    """The even node before an even one on the way to its root, -1 at the root."""
+    """Next even node on the path to the root, -1 at the root."""
     mate = forest.mate[forest.base[node]]
     return -1 if mate < 0 else forest.outer[forest.enter_near[forest.outer[mate]]]
 
 
 @compiled
 def _meeting(forest: Forest, one: int, two: int) -> int:
-    """The first node on the ways of two even nodes to the root."""
+    """First common node of the paths of two even nodes to the root."""
     forest.cursor[STAMP] += 1
     stamp = forest.cursor[STAMP]
     while one >= 0 or two >= 0:
@@ -284,14 +286,16 @@ def _meeting(forest: Forest, one: int, two: int) -> int:
 
 @compiled
 def _join(forest: Forest, child: int, next_child: int, near: int, far: int) -> None:
-    """Make a child the next one on a cycle."""
+    """Link a child to the next one on a cycle."""
     forest.after[child], forest.before[next_child] = next_child, child
     forest.near[child], forest.far[child] = near, far
 
 
 @compiled
 def _close(forest: Forest, edges: Edges, one: int, two: int, top: int, cap: int) -> None:
-    """Make a blossom of the cycle that the pair one-two closes; `top`: where their ways meet."""
+    """Contract the cycle that the pair one-two closes into a blossom; `top` is where their paths
+    meet.
+    """
     forest.cursor[SPARE] -= 1
     node = forest.spare[forest.cursor[SPARE]]
     child, other = forest.outer[one], forest.outer[two]
@@ -349,7 +353,7 @@ def _dismiss(forest: Forest, node: int) -> None:
 
 @compiled
 def _open(forest: Forest, edges: Edges, node: int, cap: int) -> None:
-    """Open an odd blossom without weight: the even way from its entry to its head stays."""
+    """Expand an odd blossom of weight 0, keeping the even path from its entry to its head."""
     near, far = forest.enter_near[node], forest.enter_far[node]
     child, on = _entry(forest, node, far)
     _settle(forest, node, node)
@@ -369,7 +373,7 @@ def _open(forest: Forest, edges: Edges, node: int, cap: int) -> None:
 
 @compiled
 def _meet(forest: Forest, edges: Edges, event: int, cap: int) -> bool:
-    """What a pair of slack 0 does; whether it ends the search."""
+    """Process a pair of slack 0; return whether the search ends."""
     one, two = edges.one[event], edges.two[event]
     if forest.label[forest.outer[one]] != EVEN:
         one, two = two, one
@@ -392,7 +396,7 @@ def _meet(forest: Forest, edges: Edges, event: int, cap: int) -> bool:
 
 @compiled
 def _search(forest: Forest, edges: Edges, root: int, cap: int) -> int:
-    """Grow a tree from one agent without partner until that agent is matched, or alone for good."""
+    """Grow a tree from an unmatched agent until it is matched, or single for good."""
     agents, cursor = len(forest.mate), forest.cursor
     cursor[NOW], cursor[EVENTS], cursor[STAY] = 0, 0, MOST + 1
     forest.since[:] = 0
@@ -434,7 +438,7 @@ def _search(forest: Forest, edges: Edges, root: int, cap: int) -> int:
 
 @compiled
 def match_all(forest: Forest, edges: Edges, cap: int, steps: int) -> int:
-    """Match every agent, or leave it alone if its price is `cap`, for about so many steps."""
+    """Match all agents, or leave an agent single if its price is `cap`, for about `steps` steps."""
     forest.cursor[WORK] = 0
     for agent in range(len(forest.mate)):
         if forest.mate[agent] == FREE:
@@ -448,7 +452,7 @@ def match_all(forest: Forest, edges: Edges, cap: int, steps: int) -> int:
 
 @compiled
 def match_tight(forest: Forest, edges: Edges, cap: int) -> None:
-    """Match pairs of agents without partner whose slack is 0, where there are no blossoms."""
+    """Match unmatched agents along pairs of slack 0, if there are no blossoms."""
     for agent in range(len(forest.mate)):
         if forest.mate[agent] == FREE and forest.price[agent] == cap:
             forest.mate[agent] = ALONE
@@ -461,7 +465,7 @@ def match_tight(forest: Forest, edges: Edges, cap: int) -> None:
 
 @compiled
 def _keep(near: Ints, slack: Ints, many: int, other: int, value: int) -> int:
-    """Enter a value in an ascending list of limited length; how long it is."""
+    """Insert a value into a sorted list of limited length; return its length."""
     i = many
     if many == len(near):
         i -= 1
@@ -478,7 +482,7 @@ def _keep(near: Ints, slack: Ints, many: int, other: int, value: int) -> int:
 
 @compiled
 def nearest(cost: Ints, price: Ints, near: Ints, slack: Ints) -> None:
-    """(n, k) the partners of least slack of each agent, -1 where there are fewer."""
+    """Partners of least slack of each agent, shape (n, k), -1 where there are fewer."""
     near[:] = -1
     for agent in range(len(cost)):
         row, many, last = cost[agent], 0, FORBIDDEN
@@ -492,7 +496,7 @@ def nearest(cost: Ints, price: Ints, near: Ints, slack: Ints) -> None:
 
 @compiled
 def raise_prices(cost: Ints, price: Ints, cap: int, part: int) -> None:
-    """Raise each price by a part of its least slack: 1 all of it, 2 half; up to the cap."""
+    """Raise each price by a part of its least slack (1 all of it, 2 half), up to the cap."""
     for agent in range(len(cost)):
         row, least = cost[agent], FORBIDDEN
         for other in range(len(cost)):
@@ -503,7 +507,9 @@ def raise_prices(cost: Ints, price: Ints, cap: int, part: int) -> None:
 
 @compiled
 def _lower(forest: Forest, agent: int, by: int) -> None:
-    """Take an agent out of its blossoms and lower its price, and free whom that unmatches."""
+    """Remove an agent from its blossoms, lower its price, and unmatch pairs that become
+    infeasible.
+    """
     while True:
         node = forest.outer[agent]
         base = forest.base[node]
@@ -524,8 +530,8 @@ def _lower(forest: Forest, agent: int, by: int) -> None:
 
 @compiled
 def lower_prices(cost: Ints, forest: Forest, near: Ints, slack: Ints) -> int:
-    """Find the pairs of negative slack, the k worst of each agent with those behind it, and lower
-    prices until no pair has negative slack; how many pairs there were at most k times.
+    """Find the pairs of negative slack, up to k for each agent, and lower prices until none is
+    left; return their number.
     """
     agents, price, parent = len(cost), forest.price, forest.parent
     near[:] = -1
@@ -561,7 +567,7 @@ def lower_prices(cost: Ints, forest: Forest, near: Ints, slack: Ints) -> int:
 
 @compiled
 def count_agents(forest: Forest, size: Ints) -> None:
-    """How many agents are in each blossom of weight above 0; 0 for other nodes."""
+    """Number of agents in each blossom of positive weight; 0 for other nodes."""
     for node in range(len(forest.mate), len(size)):
         if forest.weight[node] > 0:
             size[node] = 1
@@ -576,7 +582,7 @@ def count_agents(forest: Forest, size: Ints) -> None:
 
 @compiled
 def decimals(penalty: Reals, allowed: Bools, most: int) -> int:
-    """The least number of decimals of all penalties, more than `most` where that is not enough."""
+    """Least number of decimals that represents all penalties; more than `most` if none does."""
     digits, power = 0, 1.0
     for a in range(len(penalty)):
         for b in range(len(penalty)):
@@ -590,7 +596,7 @@ def decimals(penalty: Reals, allowed: Bools, most: int) -> int:
 
 @compiled
 def _whole(penalty: float, unit: float) -> int:
-    """A penalty in units, rounded down unless it is the decimal that a whole number of them is."""
+    """Penalty in units, rounded down unless it is the decimal of an integer."""
     near = round(penalty * unit)
     if near / unit == penalty:
         return int(near)
@@ -599,7 +605,7 @@ def _whole(penalty: float, unit: float) -> int:
 
 @compiled
 def costs(penalty: Reals, allowed: Bools, unit: float, parts: int, cost: Ints) -> None:
-    """(n, n) what each pair costs, in parts of a unit."""
+    """Cost of each pair in parts of a unit, shape (n, n)."""
     for a in range(len(penalty)):
         cost[a, a] = FORBIDDEN
         for b in range(a):

@@ -1,4 +1,4 @@
-"""One way to compile a kernel: numba, with its cache in the user's own cache folder.
+"""Compilation of kernels by numba, with a cache in the user's cache folder.
 
 numba is imported by the first decoration, so a module of kernels must itself be imported on first
 use only. numba itself notices an edit of the file a kernel stands in, not of a file whose compiled
@@ -30,20 +30,18 @@ _here = threading.local()
 
 
 def cache_folder() -> Path | None:
-    """The folder of compiled kernels, one per version of this package; None when it cannot be
-    written.
-    """
+    """Folder of compiled kernels of this package version; None if it cannot be written."""
     return _cache()[0]
 
 
 def why_uncached() -> str:
-    """Why compiled kernels are not kept for the next run; "" when they are."""
+    """Reason why compiled kernels are not cached; "" if they are."""
     return _cache()[1]
 
 
 @cache
 def _cache() -> tuple[Path | None, str]:
-    """The folder, or why there is none."""
+    """Folder of the cache, and the reason if there is none."""
     from importlib.metadata import PackageNotFoundError, version
 
     try:
@@ -93,7 +91,7 @@ def compiled(function: Function) -> Function:
 
 
 def _dispatcher(function: Callable[..., object], **options: bool) -> Any:
-    """numba's object for a function.
+    """numba's dispatcher of a function.
 
     A cache inside the package would outlive an uninstall and could not be written in a read-only
     installation, so numba's own setting is pointed elsewhere while it decorates, and put back.
@@ -122,7 +120,7 @@ def _dispatcher(function: Callable[..., object], **options: bool) -> Any:
 
 
 def _forgive(kernel: Any) -> None:
-    """Let a cache that fails cost time and nothing else.
+    """Make a kernel recompile when its cache fails.
 
     A disk may fill up, a folder be taken away, a file be cut short; and of two processes that keep
     two signatures of one kernel at the same moment, one may find the other's code under its own
@@ -153,9 +151,7 @@ def _forgive(kernel: Any) -> None:
 
 
 def _stamp(kernel: Any) -> None:
-    """Let an edit of a file whose compiled functions a kernel's file imports, too, have it compiled
-    anew.
-    """
+    """Include the files whose compiled functions a kernel calls in its cache key."""
     stored = kernel._cache._cache_file
     others = {
         other._cache._cache_file._source_stamp
@@ -175,15 +171,11 @@ def _arguments(signature: Any) -> Any:
 
 @cache
 def _watch_compiler() -> None:
-    """While numba compiles a kernel, or loads it from its cache, no clock runs and no interrupt
-    breaks in.
-    """
+    """Stop all clocks and defer interrupts while numba compiles or loads a kernel."""
     from numba.core import event
 
     class Compiling(event.Listener):
-        """Its calls come in pairs, nested where one kernel calls another, in the thread that
-        compiles.
-        """
+        """Listener of compilations, which are nested if kernels call kernels."""
 
         def on_start(self, _: object) -> None:
             stack = _here.__dict__.setdefault("stack", [])
@@ -199,7 +191,7 @@ def _watch_compiler() -> None:
             _here.stack.pop().close()
 
     class Missing(event.Listener):
-        """What is not in the cache is compiled, which may take long."""
+        """Listener of cache misses, which lead to a long compilation."""
 
         def on_start(self, _: object) -> None:
             announce("compiling kernels")

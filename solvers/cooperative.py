@@ -1,4 +1,4 @@
-"""Divisions of what players earn together: core, least epsilon and nucleolus, in exact fractions.
+"""Core, least epsilon and nucleolus of coalition games, in exact fractions.
 
 A game gives each coalition what it earns by itself, more is better; coalitions are bit masks, bit i
 for player i. The excess of a coalition is its value less what a division gives its members.
@@ -37,7 +37,7 @@ class CoreTest(NamedTuple):
 
 
 class Nucleolus(NamedTuple):
-    """A division, and the excesses that it makes least one after the other.
+    """Division with its levels of excesses.
 
     Each of the `levels` is an excess and Kohlberg's certificate: coalitions of this excess and
     whole weights above 0. What they get, so weighted, is in sum the same for all divisions that the
@@ -50,7 +50,7 @@ class Nucleolus(NamedTuple):
 
 @validate_options
 def in_core(values: Given, division: Given) -> CoreTest:
-    """Judge whether a division gives away the value of all, and no coalition earns more by itself.
+    """Decide whether a division is efficient and no coalition earns more by itself.
 
     Parameters
     ----------
@@ -80,7 +80,7 @@ def in_core(values: Given, division: Given) -> CoreTest:
 
 @validate_options
 def least_epsilon(values: Given) -> Nucleolus:
-    """Find the least number that bounds all excesses of some division; the core is empty above 0.
+    """Find the least epsilon with a nonempty epsilon-core; the core is empty if it is positive.
 
     It is the one level that is given. The certificate balances all players: the mean excess of its
     coalitions, weighted, is this number for every division (Bondareva 1963, Shapley 1967).
@@ -99,8 +99,8 @@ def least_epsilon(values: Given) -> Nucleolus:
 
 @validate_options
 def nucleolus(values: Given) -> Nucleolus:
-    """Find the division whose largest excess is least, then the next largest, and so on, of those
-    that give every player at least what it earns alone (Schmeidler 1969).
+    """Find the division whose sorted excesses are lexicographically minimal among individually
+    rational divisions (Schmeidler 1969).
 
     Parameters
     ----------
@@ -134,7 +134,8 @@ def nucleolus(values: Given) -> Nucleolus:
 
 @validate_options
 def prenucleolus(values: Given) -> Nucleolus:
-    """Find the division whose largest excess is least, and so on, of all that give away the value.
+    """Find the division whose sorted excesses are lexicographically minimal among all efficient
+    divisions.
 
     A player may get less than it earns alone. It is the nucleolus where the core is not empty.
     `values` and errors as of `in_core`.
@@ -151,7 +152,7 @@ DIVISIONS = {"nucleolus": nucleolus, "prenucleolus": prenucleolus}
 
 
 def whole_values(values: Given) -> tuple[Numbers, int]:
-    """The values of a game as whole numbers over one denominator; see `in_core`."""
+    """Values of a game as integers over a common denominator; see `in_core`."""
     if isinstance(values, Mapping):
         values = by_mask(values.items())[1]
     values = _entries(values, "values")
@@ -167,7 +168,7 @@ def whole_values(values: Given) -> tuple[Numbers, int]:
 
 
 def whole_numbers(numbers: Given, what: str) -> tuple[Numbers, int]:
-    """Numbers, as they are written, as whole ones over one denominator."""
+    """Decimals as integers over a common denominator."""
     exact = list[Fraction]()
     for place, number in enumerate(_entries(numbers, what)):
         try:
@@ -181,14 +182,14 @@ def whole_numbers(numbers: Given, what: str) -> tuple[Numbers, int]:
 
 
 def _entries(numbers: object, what: str) -> list[Any]:
-    """The entries of what can be run through."""
+    """Entries of an iterable; raises InvalidOption for anything else."""
     if isinstance(numbers, Iterable) and not isinstance(numbers, str | bytes):
         return list(numbers)
     raise InvalidOption(f"{what} is {numbers!r}; expected a list of numbers")
 
 
 def _first_levels(table: Numbers, over: int, *, rational: bool, most: int = 99) -> Nucleolus:
-    """The nucleolus of values over a denominator, or so many of its levels."""
+    """Nucleolus of values over a denominator, or its first levels."""
     players, levels = len(table).bit_length() - 1, list[tuple[Fraction, dict[int, int]]]()
     division, free = np.array([0] * (players - 1) + [table[-1]], dtype=object), all_changes(players)
     while free and len(levels) < most:
@@ -203,8 +204,8 @@ def _first_levels(table: Numbers, over: int, *, rational: bool, most: int = 99) 
 def _least_excess(
     excess: Numbers, free: list[list[int]], rational: bool
 ) -> tuple[int, Numbers, int, dict[int, int]]:
-    """The least epsilon to which the excesses that may change are brought, and the change, over a
-    denominator; with coalitions and weights that prove that there is no less.
+    """Least epsilon of the free excesses, with the division, coalitions and dual weights that prove
+    it.
 
     A linear program in t and epsilon has the rows epsilon + t . free(S) >= excess(S). A basis is
     some of them as equations, and `inverse` over `unit` its inverse in whole numbers.
@@ -258,7 +259,7 @@ def _least_excess(
 
 
 def _sums(shares: Numbers) -> Numbers:
-    """(2^k,) what each coalition's members have together."""
+    """Sum over each coalition's members, shape (2^k,)."""
     sums = np.zeros(1, dtype=object)
     for share in shares:
         sums = np.concatenate([sums, sums + share])

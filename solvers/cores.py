@@ -1,4 +1,4 @@
-"""How many processor cores a solver may use, and how several processes share them."""
+"""Number of processor cores a solver may use, and their division among processes."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ CGROUPS = Path("/sys/fs/cgroup")
 
 
 def cores() -> int:
-    """Processor cores this process may use: its affinity, a container's share of processor time,
-    and `COTENANT_CORES`.
+    """Number of cores this process may use: its affinity, a container's quota, and
+    `COTENANT_CORES`.
 
     Raises
     ------
@@ -36,18 +36,14 @@ def cores() -> int:
 
 
 def available() -> float:
-    """Processor cores that the system leaves this process: its affinity, and a container's share of
-    processor time.
-    """
+    """Number of cores that the system allows: affinity and a container's quota."""
     affinity = getattr(os, "sched_getaffinity", None)
     found = len(affinity(0)) if affinity is not None else os.cpu_count() or 1
     return min(found, _quota(CGROUPS, Path("/proc/self/cgroup")))
 
 
 def sharing(processes: int = 1) -> dict[str, str]:
-    """The environment of one of several processes that share the cores: at most its share, each at
-    least one core.
-    """
+    """Environment of one of several processes that divide the cores."""
     share = max(1, cores() // processes)
     environment = {**os.environ, VARIABLE: str(share)}
     for name in THREADS:
@@ -70,9 +66,7 @@ def _asked() -> float:
 
 
 def _quota(root: Path, membership: Path) -> float:
-    """Cores' worth of processor time that the control groups of this process allow, rounded up; inf
-    without a limit.
-    """
+    """Cores that the control groups of this process allow, rounded up; infinite without a limit."""
     least = math.inf
     with suppress(OSError, ValueError):
         for line in membership.read_text().splitlines():
@@ -86,16 +80,14 @@ def _quota(root: Path, membership: Path) -> float:
 
 
 def _parents(folder: Path, path: str) -> Iterator[Path]:
-    """The groups that hold the group at `path`: each limits it too. Inside a container the path may
-    not be there at all.
-    """
+    """Control groups that contain the group at `path`."""
     for parent in Path(path.lstrip("/")).parents:
         yield folder / parent
 
 
 def _limit(group: Path) -> float:
-    """Processor seconds a second that one group allows, in either version of control groups; inf
-    without a limit.
+    """Processor seconds a second that one control group allows, in version 1 or 2; infinite without
+    a limit.
     """
     with suppress(OSError, ValueError):
         quota, period = (group / "cpu.max").read_text().split()

@@ -1,5 +1,4 @@
-"""Deferred acceptance, once for the whole project: Gale and Shapley's rule with quotas, supplies
-and a log of its rounds.
+"""Deferred acceptance (Gale and Shapley) with quotas, supplies, and a log of its rounds.
 
 A proposer may stand for many identical agents (its supply) and a receiver for many identical seats
 (its quota), so a market of types is matched without ever listing its agents: splitting a type into
@@ -33,7 +32,7 @@ _ROWS = 512
 
 
 class Offer(NamedTuple):
-    """One proposer's offer to one receiver, of so many identical units."""
+    """Offer of a proposer to a receiver, of a number of identical units."""
 
     proposer: int
     receiver: int
@@ -42,7 +41,7 @@ class Offer(NamedTuple):
 
 @dataclass(frozen=True)
 class Round:
-    """One round in which all free proposers propose at once (Cooper fig. 5).
+    """Round in which all free proposers propose at once (Cooper, figure 5).
 
     Attributes
     ----------
@@ -58,7 +57,7 @@ class Round:
     rejected: tuple[Offer, ...]
 
     def rows(self) -> list[dict[str, object]]:
-        """One plain row per offer: round, event, proposer, receiver, units."""
+        """Rows (round, event, proposer, receiver, units) of the offers."""
         events = (("propose", self.proposed), ("accept", self.accepted), ("reject", self.rejected))
         return [
             {"round": self.number, "event": event, **offer._asdict()}
@@ -69,7 +68,7 @@ class Round:
 
 @dataclass(frozen=True, eq=False)
 class Acceptance:
-    """What deferred acceptance ends with.
+    """Result of deferred acceptance.
 
     Attributes
     ----------
@@ -89,7 +88,7 @@ class Acceptance:
     log: tuple[Round, ...] = ()
 
     def partner(self) -> Integers:
-        """(P,) the receiver of each proposer, -1 for none; for proposers of one unit each."""
+        """Receiver of each proposer, shape (P,), -1 for none; only for proposers of one unit."""
         if len(np.unique(self.proposer)) < len(self.proposer) or (self.units > 1).any():
             raise InvalidOption(
                 "a proposer holds more than one unit; read proposer, receiver and units "
@@ -101,7 +100,7 @@ class Acceptance:
 
 
 def preference_order(cost: npt.ArrayLike) -> npt.NDArray[np.int32]:
-    """Lists of receivers, best first, from what each costs a proposer.
+    """Preference lists of receivers, best first, from the proposers' costs.
 
     Parameters
     ----------
@@ -134,8 +133,8 @@ def deferred_acceptance(
     *,
     log: bool = False,
 ) -> Acceptance:
-    """Match proposers to receivers by rounds of simultaneous proposals, each receiver holding the
-    best it was offered.
+    """Match proposers to receivers by rounds of simultaneous proposals; each receiver holds the
+    best offers.
 
     The matching is stable and, among the stable ones, the best for every proposer; the order in
     which proposals are looked at does not change it.
@@ -201,9 +200,7 @@ def deferred_acceptance(
 def _run_logged(
     kernel: Callable[..., Any], market: Any, state: Any, rounds: list[Round]
 ) -> tuple[int, int]:
-    """Run round by round; what was rejected is what was held or proposed before and is not held
-    after.
-    """
+    """Run round by round, and derive rejections from the change of held offers."""
     lists, _, _, offset = market
     place, free = state[0], state[1]
     proposals = 0
@@ -233,7 +230,7 @@ def _run_logged(
 
 
 def _accepted(offset: Integers, state: Any) -> Counter[tuple[int, int]]:
-    """(proposer, receiver) -> units, from the slots."""
+    """Accepted units by (proposer, receiver)."""
     _, _, holder, amount, used, _ = state
     accepted: Counter[tuple[int, int]] = Counter()
     owner = np.repeat(np.arange(len(used)), np.diff(offset))

@@ -1,4 +1,4 @@
-"""Elastic jobs: the most total utility and the most for the worst-off job, by prices of devices.
+"""Elastic jobs: maximum total utility and maximum least utility, by dual prices of devices.
 
 At a price for each kind of device every job has a best configuration of its own, so a bound takes
 one look at every job (`solvers.prices`). In the answer most jobs have their best configuration at
@@ -71,8 +71,8 @@ def optimal(
     previous: Earlier | None = None,
     report: Report | None = None,
 ) -> Outcome:
-    """Find the most total utility, by prices of devices and an integer program of the types that
-    are nearest to a tie.
+    """Maximize the total utility, by prices of devices and an integer program of the types nearest
+    to a tie.
 
     Parameters
     ----------
@@ -128,8 +128,8 @@ def max_min(
     time_limit: float | None = None,
     report: Report | None = None,
 ) -> Outcome:
-    """Find the most that the worst-off job's utility can be, by prices of devices at which all jobs
-    need more than there is.
+    """Maximize the least utility, with prices of devices at which any larger level exceeds the
+    capacity.
 
     Parameters
     ----------
@@ -182,7 +182,7 @@ def max_min(
 
 
 def _incumbent(instance: Elastic, clock: Clock, objective: str) -> Incumbent[Configured, float]:
-    """The search for the most of an objective, which begins with all jobs idle."""
+    """Incumbent that begins with all jobs idle."""
     best = Incumbent[Configured, float](
         instance, clock, lambda answer: MEASURES[objective](instance, answer), sense="max",
         scale=scale(instance, objective),
@@ -192,7 +192,7 @@ def _incumbent(instance: Elastic, clock: Clock, objective: str) -> Incumbent[Con
 
 
 class _Jobs:
-    """What jobs do at prices of devices.
+    """Best replies of jobs to prices of devices.
 
     Parameters
     ----------
@@ -208,7 +208,7 @@ class _Jobs:
         self.worth, self.count, self.idle = worth, count, idle
 
     def best(self, price: Floats) -> tuple[Integers, Integers, Floats]:
-        """The best configuration of each type, the jobs that are in one, and what they gain."""
+        """Best configuration of each type at prices, the number of jobs in it, and their gain."""
         gain, rows = self.worth - self.size * price[self.kind], np.arange(len(self.count))
         best = gain.argmax(axis=1)
         gains = gain[rows, best] + ROUNDING * self.worth[rows, best]
@@ -216,7 +216,7 @@ class _Jobs:
         return best, runs, np.where(runs > 0, gains, 0.0)
 
     def replies(self, price: Floats) -> tuple[float, Floats]:
-        """What all gain together, and the (D,) devices that they use."""
+        """Total gain and device use (D,) of the best replies."""
         best, runs, gains = self.best(price)
         used = np.bincount(self.kind[best], runs * self.size[best], self.kinds)
         return float(runs @ gains), used.astype(float)
@@ -229,7 +229,7 @@ def price_devices(
     idle: bool = True,
     known: Sequence[Reply] = (),
 ) -> Prices:
-    """The prices of devices that bound the total worth; the parameters are of `_Jobs` and
+    """Find prices of devices that bound the total utility; parameters as in `_Jobs` and
     `prices.search`.
     """
     jobs, devices = _Jobs(instance, worth, instance.count, idle), instance.devices.astype(float)
@@ -243,7 +243,7 @@ def price_devices(
 
 
 def _kept(found: Prices) -> list[list[Any]]:
-    """The cuts that are nearest to the least sum: prices, gain and devices in use of each."""
+    """Cuts nearest to the optimum: their prices, gains and device use."""
     near = [float(each.gain[0] + each.use[0] @ (each.price - found.price)) for each in found.met]
     return [
         [found.met[index].price.tolist(), *found.met[index].gain.tolist(),
@@ -253,8 +253,8 @@ def _kept(found: Prices) -> list[list[Any]]:
 
 
 def _carried_cuts(instance: Elastic, previous: Earlier | None) -> list[Reply]:
-    """The cuts of an earlier round as cuts of this one: in their gains and uses the jobs that have
-    changed since are replaced. None where the configurations are others.
+    """Cuts of an earlier round with the replies of changed jobs recomputed; None if the
+    configurations differ.
     """
     old = None if previous is None else previous.instance
     if previous is None or not isinstance(old, Elastic) or not same_configurations(old, instance):
@@ -278,7 +278,7 @@ def _carried_cuts(instance: Elastic, previous: Earlier | None) -> list[Reply]:
 
 
 def _levels(instance: Elastic) -> list[float]:
-    """The utilities that the least of all jobs can be, from 0 up."""
+    """Possible values of the least utility, in increasing order."""
     utility = instance.utility[instance.count > 0]
     highest = utility.max(axis=1).min()
     levels: list[float] = np.unique(np.append(utility[utility <= highest], 0.0)).tolist()
@@ -286,8 +286,8 @@ def _levels(instance: Elastic) -> list[float]:
 
 
 def _too_few(instance: Elastic, level: float, clock: Clock) -> Floats | None:
-    """(D,) prices at which configurations of this utility cost all jobs more together than there
-    is; None where none are found.
+    """Prices (D,) at which all jobs at this level cost more than the capacity; None if none are
+    found.
     """
     there = instance.count > 0
     count, enough = instance.count[there], instance.utility[there] >= level
@@ -316,8 +316,8 @@ def _too_few(instance: Elastic, level: float, clock: Clock) -> Floats | None:
 def _whole(
     instance: Elastic, worth: Floats, price: Floats, clock: Clock, idle: bool = True
 ) -> Configured | None:
-    """All jobs in their best configuration at prices, but for the types that are nearest to a tie,
-    which an integer program places on what is left; None where it finds no place for them.
+    """Answer with all jobs in their best configuration, except types near a tie, which an integer
+    program places; None if infeasible.
     """
     count, size, kind, rows = instance.count, instance.workers, instance.kind, np.arange(len(worth))
     # 1. what each type loses by its second-best choice, which may be to be idle
@@ -361,7 +361,7 @@ def _whole(
 
 
 def _solve_whole(instance: Elastic, best: Incumbent[Configured, float]) -> None:
-    """The whole integer program, its bound proved in integers where utilities are decimals."""
+    """Solve the complete integer program, with an integer bound if utilities are decimals."""
     worth = np.where(instance.utility > 0, instance.utility, -np.inf)
     program, job, configuration = configuration_program(instance, worth)
     unit = unit_of_decimals(instance.utility)
@@ -380,7 +380,7 @@ def _solve_whole(instance: Elastic, best: Incumbent[Configured, float]) -> None:
 
 
 def unit_of_decimals(values: Floats) -> int | None:
-    """The power of ten that makes integers of all values; None beyond `DECIMALS` or 2^48."""
+    """Power of ten that makes all values integers; None beyond `DECIMALS` or 2^48."""
     exponents = [int(Decimal(repr(x)).as_tuple().exponent) for x in values.ravel().tolist()]
     unit = int(10 ** max(0, -min(exponents)))
     return unit if unit <= 10**DECIMALS and values.max() * unit < EXACT else None

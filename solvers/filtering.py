@@ -1,4 +1,4 @@
-"""Item-based collaborative filter: the missing entries of a matrix from a sample of them.
+"""Item-based collaborative filtering: missing entries of a matrix from a sample.
 
 Rows are consumers (a job, a user), columns are items (a co-runner, a server), entries what the
 row's owner experiences. The papers name a library (recommenderlab) and the idea (a co-runner
@@ -52,8 +52,7 @@ def sample_mask(
     rng: np.random.Generator,
     eligible: npt.ArrayLike | None = None,
 ) -> Booleans:
-    """Draw which entries are sampled: a uniformly random set of the given share of the eligible
-    ones.
+    """Draw a uniformly random set of the eligible entries of the given share.
 
     Parameters
     ----------
@@ -134,8 +133,7 @@ def fill(
 
 
 def tau(truth: npt.ArrayLike, predicted: npt.ArrayLike) -> float:
-    """The share of pairwise preferences that a prediction gets right, over all pairs of columns of
-    every row.
+    """Share of correctly predicted pairwise preferences, over all pairs of columns of every row.
 
     A tie in the truth counts 1/2 whatever is predicted, and a predicted tie of two entries that
     truly differ counts 1/2: what breaking it by a coin would score. Entries that are inf in the
@@ -210,7 +208,7 @@ def _valid_sample(matrix: npt.ArrayLike, sampled: npt.ArrayLike) -> tuple[Floats
 
 
 def _baseline(values: Floats, known: Booleans) -> Floats:
-    """The rank-one fit r_i c_j to the known entries, by alternating ridge regressions."""
+    """Rank-one fit r_i c_j to the known entries, by alternating ridge regressions."""
     mean = float(values[known].mean())
     typical = float((values[known] ** 2).mean()) or 1.0  # puts the priors in units of samples
     row = np.ones(len(values))
@@ -223,8 +221,8 @@ def _baseline(values: Floats, known: Booleans) -> Floats:
 
 
 def _similarity(filled: Floats, known: Booleans, possible: Booleans, neighbors: int) -> Floats:
-    """(columns, columns): squared adjusted cosine, 0 on the diagonal, below 0 and beyond the
-    nearest columns.
+    """Squared adjusted cosine similarity of columns; 0 on the diagonal, for negative cosines, and
+    beyond the nearest columns.
     """
     cells = np.maximum(possible.sum(axis=1, keepdims=True), 1)
     centered = np.where(

@@ -1,5 +1,5 @@
-"""A compiled heap of whole numbers, the smallest first, in a part of an array; numba is imported
-with this module, so import it on first use.
+"""Compiled min-heap of integers in a part of an array; numba is imported with this module, so
+import it on first use.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def push(heap: Ints, slot: int, size: int, entry: int) -> None:
 
 @compiled
 def drop_first(heap: Ints, slot: int, size: int) -> None:
-    """Remove the smallest entry; `size` counts what is left."""
+    """Remove the smallest entry; `size` is the new length."""
     last = heap[slot + size]
     i = 0
     while True:

@@ -1,6 +1,4 @@
-"""The best answer of a search so far and the bound proved beside it, and what the two make of each
-other when it ends.
-"""
+"""Incumbent and bound of a search, and the outcome that follows from them."""
 
 from __future__ import annotations
 
@@ -20,7 +18,7 @@ Sense = Literal["min", "max"]
 
 
 class Incumbent(Generic[Found, Number]):
-    """The best answer so far and the best bound that is proved, in the search's own numbers.
+    """Incumbent and best proved bound, in the search's own numbers.
 
     Parameters
     ----------
@@ -69,11 +67,11 @@ class Incumbent(Generic[Found, Number]):
         self.certificate: dict[str, Any] = {}
 
     def begin(self, answer: Found) -> None:
-        """Take an answer to begin with, whatever it is worth."""
+        """Set the first answer regardless of its value."""
         self.best, self.value = answer, self._objective(answer)
 
     def offer(self, answer: Found | None, text: str = "") -> bool:
-        """Keep an answer that is feasible and better; returns whether it was."""
+        """Keep a feasible answer if it is better; return whether it is."""
         if answer is None or not (self._checked is None or feasible(self._checked, answer)):
             return False
         value = self._objective(answer)
@@ -89,7 +87,7 @@ class Incumbent(Generic[Found, Number]):
         return True
 
     def raise_bound(self, bound: Number, text: str = "", proof: str = "") -> bool:
-        """Keep a bound that is proved for every answer and better; returns whether it was.
+        """Keep a proved bound if it is better; return whether it is.
 
         Parameters
         ----------
@@ -104,14 +102,14 @@ class Incumbent(Generic[Found, Number]):
         return True
 
     def report(self, text: str) -> None:
-        """Note where the search stands."""
+        """Report the incumbent and the bound."""
         nearest = min(self.bound, self.value) if self._sign > 0 else max(self.bound, self.value)
         value = None if self.best is None else self._shown(self.value)
         self.clock.note(value, self._shown(nearest) if math.isfinite(nearest) else None, text)
 
     @property
     def closed(self) -> bool:
-        """Whether no answer can be between the best one and the bound."""
+        """Whether value and bound agree."""
         beyond = self.bound * self._sign >= self.value * self._sign
         return beyond or agree(self.value, self.bound, self.scale)
 
@@ -127,15 +125,15 @@ class Incumbent(Generic[Found, Number]):
 
     @contextmanager
     def keeping_best(self) -> Iterator[None]:
-        """Have Ctrl-C end the search with the best answer so far."""
+        """Context in which Ctrl-C ends the search with the incumbent."""
         try:
             yield
         except KeyboardInterrupt:
             self.stop = Stop.INTERRUPTED
 
     def accept_outcome(self, found: Outcome[Any], text: str) -> None:
-        """Offer what another method found, remember why it stopped, and let an interrupt
-        through.
+        """Offer the answer of another method, record why it stopped, and raise KeyboardInterrupt if
+        it was interrupted.
         """
         self.offer(found.solution, text)
         raise_if_interrupted(found.stop)
@@ -143,7 +141,7 @@ class Incumbent(Generic[Found, Number]):
             self.stop = found.stop
 
     def finish(self, certificate: Mapping[str, Any] | None = None) -> Outcome[Any]:
-        """The outcome by `conclude`, with these facts too."""
+        """Outcome by `conclude`, with additional facts."""
         answer = self.best
         return conclude(
             cast("Any", answer), None if answer is None else self._shown(self.value),
@@ -164,7 +162,7 @@ def conclude(
     sense: Sense = "min",
     scale: float = 1.0,
 ) -> Outcome[Any]:
-    """The outcome of a feasible answer, its recomputed value and a proved bound.
+    """Outcome of a feasible answer with its recomputed value and a proved bound.
 
     The one rule of what they make of each other: optimal where the two `agree`; a bound beyond the
     value by more than that is a contradiction, and the outcome claims neither; without an answer

@@ -1,4 +1,4 @@
-"""The compiled kernel of the interior point; numba is imported with this module, so import it on
+"""Compiled kernel of the interior-point method; numba is imported with this module, so import it on
 first use.
 """
 
@@ -18,8 +18,8 @@ PANEL = 8
 
 @compiled
 def cholesky(a: Array) -> bool:
-    """Factor (n, n) a symmetric matrix into transpose(u) @ u, u in the upper triangle, in place;
-    returns whether it is positive definite.
+    """Factor a symmetric matrix (n, n) into transpose(u) @ u, in the upper triangle in place;
+    return whether it is positive definite.
 
     On one core: threads of a library of linear algebra that wait for cores that other work has take
     many times as long.

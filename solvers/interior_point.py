@@ -1,5 +1,5 @@
-"""Linear programs by an interior point: central multipliers, from which column generation needs
-fewer rounds than from those of a vertex (Gondzio, Gonzalez-Brevis and Munari 2013).
+"""Interior-point method for linear programs, whose central dual values save rounds of column
+generation (Gondzio, Gonzalez-Brevis and Munari 2013).
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ ITERATIONS = 100
 
 @dataclass(frozen=True, eq=False)
 class CentralPoint:
-    """A point near the central path; in floats, so that nothing is proved by it.
+    """Point near the central path, in floats and without proof.
 
     Attributes
     ----------
@@ -59,7 +59,7 @@ def central_point(
     diagonal = np.arange(rows)
 
     def factored(weight: Floats) -> tuple[Floats, bool]:
-        """The factor of matrix x weights x its transpose, for `cho_solve`."""
+        """Cholesky factor of matrix x weights x its transpose, for `cho_solve`."""
         weighted = matrix.copy()
         weighted.data = matrix.data * weight[matrix.indices]
         normal = (weighted @ transposed).toarray()

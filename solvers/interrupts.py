@@ -1,5 +1,5 @@
-"""Ctrl-C, and the SIGTERM that batch systems send: received once, and never in the middle of what
-cannot be cut in two.
+"""Handling of SIGINT (Ctrl-C) and SIGTERM: received once, and deferred within blocks that must not
+be interrupted.
 """
 
 from __future__ import annotations
@@ -24,20 +24,17 @@ _received: list[int] = []
 
 
 def note(number: int) -> None:
-    """Remember that a signal was received; the first one decides how the command exits."""
+    """Record a received signal; the first one determines the exit code."""
     _received.append(number)
 
 
 def exit_code() -> int:
-    """The exit code that says by which signal a command was ended: 130 for Ctrl-C, 143 for
-    SIGTERM.
-    """
+    """Exit code of a command ended by a signal: 130 for SIGINT, 143 for SIGTERM."""
     return 128 + (_received[0] if _received else signal.SIGINT)
 
 
 def take_over(handler: Handler) -> dict[int, Handler]:
-    """Make `handler` the handler of the signals that Python code handles so far; returns those
-    before it, for `give_back`.
+    """Replace the handlers of signals handled in Python; return the old ones for `give_back`.
 
     A signal that is ignored (as Ctrl-C is under nohup) or ends the process at once (as SIGTERM does
     by default) stays so. Only the main thread can hear signals: in others nothing changes.
@@ -60,8 +57,8 @@ def give_back(before: dict[int, Handler]) -> None:
 
 
 class Interrupts:
-    """While it is entered, the first Ctrl-C or SIGTERM is only noted (`received`, and `wake` is
-    called) and the second ends all.
+    """Context in which the first SIGINT or SIGTERM is only recorded (`received`, and `wake` is
+    called) and a second one ends the process.
 
     Outside the main thread, or where a signal is ignored (as under nohup), it changes nothing.
     """
@@ -87,7 +84,7 @@ class Interrupts:
 
 
 class Deferred:
-    """The first signal that arrived while signals were put off."""
+    """First signal that arrived while signals were deferred."""
 
     def __init__(self) -> None:
         self._before: dict[int, Handler] = {}
@@ -100,20 +97,20 @@ class Deferred:
             self._before[number](number, frame)
 
     def deliver(self) -> None:
-        """Call the handler of the signal that was put off, if there is one."""
+        """Call the handler of the deferred signal, if there is one."""
         number, self._number = self._number, None
         if number is not None:
             self._before[number](number, None)
 
     def send_again(self) -> None:
-        """Send the signal again in a moment, when the code around the block is done too."""
+        """Send the signal again shortly, after the surrounding code is finished."""
         number, self._number = self._number, None
         if number is not None:
             _send_again(number)
 
     @property
     def interrupted(self) -> bool:
-        """Whether a signal was put off that interrupts; it is delivered by this."""
+        """Whether an interrupting signal was deferred; reading this consumes it."""
         try:
             self.deliver()
         except KeyboardInterrupt:
@@ -123,9 +120,7 @@ class Deferred:
 
 @contextmanager
 def deferred() -> Iterator[Deferred]:
-    """Put off Ctrl-C and SIGTERM until the end of a block that must not be cut in two; a second one
-    is received at once.
-    """
+    """Context that defers SIGINT and SIGTERM to its end; a second signal is received at once."""
     put_off = Deferred()
     put_off._before.update(take_over(put_off._put_off))
     try:
@@ -136,16 +131,12 @@ def deferred() -> Iterator[Deferred]:
 
 
 class Abandoned(BaseException):
-    """An interrupt of work whose parts are worth nothing: no method takes it for one that keeps its
-    best answer.
-    """
+    """Interrupt of work without useful partial results, which methods must not catch."""
 
 
 @contextmanager
 def abandoning() -> Iterator[None]:
-    """Have Ctrl-C and SIGTERM raise `Abandoned` in a block, and KeyboardInterrupt come out of
-    it.
-    """
+    """Context in which SIGINT and SIGTERM raise `Abandoned`, and KeyboardInterrupt at its end."""
 
     def abandon(number: int, frame: FrameType | None) -> None:
         note(number)
@@ -166,8 +157,7 @@ def _hear(number: int, frame: FrameType | None) -> None:
 
 
 def install_handlers() -> None:
-    """Let both signals raise KeyboardInterrupt from here on, for the command line; one that is
-    ignored stays ignored.
+    """Let both signals raise KeyboardInterrupt in the command line; ignored signals stay ignored.
 
     Python swallows what is raised while it frees an object and prints it as an exception that was
     ignored: an interrupt that this befalls is sent once more instead.
@@ -183,8 +173,7 @@ def install_handlers() -> None:
 
 
 def wake_main_thread() -> None:
-    """Have a signal that the system gives to any other thread, even one of a library, end what the
-    main thread waits for.
+    """Make signals delivered to other threads interrupt the main thread.
 
     Handlers run in the main thread only, and a long sleep or wait there would not notice. For
     processes of our own.
@@ -206,9 +195,7 @@ def wake_main_thread() -> None:
 
 
 def exit_with(code: int) -> None:
-    """The command is done, and what Python does to leave has nothing to keep: a signal now ends it
-    with its own exit code.
-    """
+    """Exit the finished command; a later signal ends it with the same exit code."""
     if threading.current_thread() is not threading.main_thread():
         return
 
@@ -238,7 +225,7 @@ def _send_again(number: int) -> None:
 
 
 def _send(number: int) -> None:
-    """Send the main thread a signal that also ends what it may be waiting for."""
+    """Send a signal to the main thread, interrupting its waits."""
     main = threading.main_thread().ident
     if hasattr(signal, "pthread_kill") and main is not None:
         signal.pthread_kill(main, number)

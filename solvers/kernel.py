@@ -1,6 +1,4 @@
-"""The type of compiled kernels; numba is imported with this module, so import it on first use
-only.
-"""
+"""Type of compiled kernels; numba is imported with this module, so import it on first use only."""
 
 from __future__ import annotations
 
@@ -13,17 +11,17 @@ _call = CPUDispatcher.__call__
 
 
 class Inner(CPUDispatcher):
-    """A kernel as other kernels call it; Python cannot."""
+    """Kernel as called by other kernels."""
 
     def get_call_template(self, args: Any, kws: Any) -> Any:
-        """What types a call has; constants and short whole numbers are numbers like others, or
-        numba would compile the function anew for them.
+        """Argument types of a call; literal constants and small integers are widened to avoid
+        recompilation.
         """
         return super().get_call_template(tuple(map(_widened, args)), kws)
 
 
 class Kernel(CPUDispatcher):
-    """A compiled function that raises what a signal handler raised while it ran.
+    """Compiled function that re-raises exceptions of signal handlers that ran meanwhile.
 
     Python runs signal handlers between two of its own instructions, and numba executes some when it
     makes the result of a kernel, without looking at what they raise: Python then reports "returned
@@ -39,7 +37,7 @@ class Kernel(CPUDispatcher):
         return types.Dispatcher(self.inner)
 
     def __call__(self, *arguments: Any) -> Any:
-        """Run it."""
+        """Call the compiled function."""
         try:
             return _call(self, *arguments)
         except SystemError as error:

@@ -1,5 +1,5 @@
-"""Short memory, said in a line: what a library makes of it is a broken import, a missing file, or a
-loop without end.
+"""One-line messages for lack of memory, which libraries report as failed imports, missing files, or
+endless loops.
 """
 
 from __future__ import annotations
@@ -42,8 +42,7 @@ def sentence(what: str) -> str:
 
 
 def shortage() -> str:
-    """Why the libraries should not be loaded at all: a limit that they do not fit in; "" when there
-    is none.
+    """Reason not to load the libraries (a memory limit below their needs); "" if there is none.
 
     OpenBLAS asks for its buffers again and again, for ever, when it gets none: no error comes of
     it, and no signal is received.
@@ -66,9 +65,7 @@ def _threads() -> int:
 
 
 def short_of_memory(error: BaseException) -> str:
-    """The line for an error that is, or came of, memory, threads or processes that are not to be
-    had; "" for any other.
-    """
+    """Message for an error caused by lack of memory, threads or processes; "" for other errors."""
     for part in _chain(error):
         words = str(getattr(part, "strerror", None) or part)
         if shortage := said_short_of_memory(words):
@@ -79,16 +76,14 @@ def short_of_memory(error: BaseException) -> str:
 
 
 def said_short_of_memory(words: str) -> str:
-    """The line for what a library or another process says when it is short of memory; "" for
-    anything else.
-    """
+    """Message for the text of a library or process that lacks memory; "" for other texts."""
     if words.startswith("memory is short"):
         return words
     return sentence(" ".join(words.split())) if any(sign in words for sign in _SIGNS) else ""
 
 
 def _chain(error: BaseException) -> Iterator[BaseException]:
-    """An error and those it came of, the first cause first."""
+    """An error and its causes, the first cause first."""
     above = error.__cause__ or error.__context__
     if above is not None and above is not error:
         yield from _chain(above)

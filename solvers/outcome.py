@@ -1,4 +1,4 @@
-"""What an exact method returns, and the arithmetic of gaps.
+"""Outcome of an exact method, and the arithmetic of gaps.
 
 Four things are kept apart: what the answer is (`solution`), how good it is (`bound`, `status`), why
 the method stopped (`stop`), and what proves it (`certificate`).
@@ -35,7 +35,7 @@ COVERED = 1e-9
 
 
 class Status(StrEnum):
-    """How good the answer is."""
+    """Status of an answer: optimal, feasible, infeasible or unknown."""
 
     OPTIMAL = "optimal"
     FEASIBLE = "feasible"
@@ -44,7 +44,7 @@ class Status(StrEnum):
 
     @property
     def sentence(self) -> str:
-        """For people."""
+        """Sentence that explains the status."""
         return {
             "optimal": "proved: no answer is better",
             "feasible": "an answer, not proved to be the best",
@@ -54,7 +54,7 @@ class Status(StrEnum):
 
 
 class Stop(StrEnum):
-    """Why the method stopped."""
+    """Reason why a method stopped."""
 
     FINISHED = "finished"
     TIME_LIMIT = "time_limit"
@@ -63,7 +63,7 @@ class Stop(StrEnum):
 
     @property
     def sentence(self) -> str:
-        """For people."""
+        """Sentence that explains the reason."""
         return {
             "finished": "it did all its work",
             "time_limit": "it reached the time limit",
@@ -73,7 +73,7 @@ class Stop(StrEnum):
 
 
 class Earlier(NamedTuple):
-    """The round before: what was asked, the answer, and the facts that its method noted."""
+    """Result of the previous round: instance, answer, and facts of its method."""
 
     instance: Any
     solution: Any
@@ -82,7 +82,7 @@ class Earlier(NamedTuple):
 
 @dataclass(frozen=True)
 class Outcome(Generic[Answer]):
-    """What an exact method returns.
+    """Result of an exact method.
 
     Attributes
     ----------
@@ -109,19 +109,20 @@ class Outcome(Generic[Answer]):
 
 
 def raise_if_interrupted(stop: Stop) -> None:
-    """Pass on the Ctrl-C that ended an engine or another method."""
+    """Raise KeyboardInterrupt if an engine or method was interrupted."""
     if stop is Stop.INTERRUPTED:
         raise KeyboardInterrupt
 
 
 def level(objective: str, value: float, bound: float | None, proved: bool) -> dict[str, Any]:
-    """One of the levels of a lexicographic method, as its certificate holds it."""
+    """Level of a lexicographic method, for a certificate."""
     status = Status.OPTIMAL if proved else Status.FEASIBLE
     return {"objective": objective, "value": value, "bound": bound, "status": status.value}
 
 
 def agree(value: float, bound: float, scale: float = 1.0) -> bool:
-    """Whether a value and a bound on it are equal, so that the one proves the other the best.
+    """Return whether a value and its bound are equal at the given scale, so that the value is
+    optimal.
 
     The one meaning of "agree", for the statuses of methods, the levels in certificates, gaps and
     `cotenant check`. They differ by at most 1e-9 of their scale and also, but for the rounding of
@@ -137,7 +138,7 @@ def agree(value: float, bound: float, scale: float = 1.0) -> bool:
 
 
 def implies(proved: float | Fraction, claimed: float, sense: str, *, exact: bool = False) -> bool:
-    """Whether a bound that is proved is at least as strong as one that is claimed.
+    """Return whether a proved bound is at least as strong as a claimed one.
 
     The one rule of what a proof covers, for `cotenant check`, `cotenant prove` and the tables that
     say "certified". It looks at the two bounds alone: the claimed one may be the better by 1e-9 of
@@ -164,8 +165,8 @@ def implies(proved: float | Fraction, claimed: float, sense: str, *, exact: bool
 def gap_absolute(
     objective: float | None, bound: float | None, tolerance: float | None = None, scale: float = 1.0
 ) -> float | None:
-    """|objective - bound|, 0 when they `agree` (or are within an equilibrium's `tolerance`), None
-    without either.
+    """Absolute gap |objective - bound|, 0 if they `agree` (or are within an equilibrium's
+    `tolerance`); None without either.
     """
     if (
         objective is None
@@ -180,8 +181,7 @@ def gap_absolute(
 def gap(
     objective: float | None, bound: float | None, tolerance: float | None = None, scale: float = 1.0
 ) -> float | None:
-    """|objective - bound| / |objective|, 0 when they agree as in `gap_absolute`, None without
-    either.
+    """Relative gap |objective - bound| / |objective|, 0 as in `gap_absolute`; None without either.
 
     None too where one of them is 0 and the other is not: nothing is a fraction of that, and
     `gap_absolute` tells.
@@ -202,7 +202,7 @@ Report = Callable[[float, float | None, float | None, str], None]
 
 
 class Clock:
-    """Seconds since the start, the time that is left, and the trace of improvements.
+    """Time limit of a method, and the trace of its improvements.
 
     It stands still while libraries are loaded, kernels compiled and processes started in the thread
     that made it.
@@ -235,15 +235,15 @@ class Clock:
 
     @property
     def left(self) -> float | None:
-        """Seconds left to hand on, None without a limit; `expired` says whether the time is up.
+        """Seconds left, None without a limit; `expired` says whether the time is up.
 
         Never below `LEAST_SECONDS`: a limit of 0 would be refused as an option.
         """
         return None if self._limit is None else max(LEAST_SECONDS, self._limit - self.seconds)
 
     def time_slice(self, parts: float = 1, most: float | None = None) -> float | None:
-        """An equal share of the seconds left for each of `parts` runs to come, at most `most`; None
-        without either limit. Never below `LEAST_SECONDS`.
+        """Equal share of the remaining seconds for each of `parts` runs, at most `most` and at
+        least `LEAST_SECONDS`; None without either limit.
         """
         limits = [
             limit
@@ -258,7 +258,7 @@ class Clock:
         return self._limit is not None and self.seconds >= self._limit
 
     def note(self, objective: float | None, bound: float | None, text: str = "") -> None:
-        """Add to the trace when something changed, and report."""
+        """Add an entry to the trace if value or bound changed, and report it."""
         objective = None if objective is None else objective * self.unit
         bound = None if bound is None else bound * self.unit
         if not self.trace or self.trace[-1][1:] != (objective, bound):
@@ -268,5 +268,5 @@ class Clock:
 
 
 def validate_time_limit(time_limit: float | None) -> None:
-    """Refuse a time limit of zero or less, or NaN."""
+    """Raise InvalidOption for a time limit that is not positive."""
     SECONDS.check("time_limit", time_limit)

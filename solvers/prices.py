@@ -1,4 +1,4 @@
-"""Cutting planes in the prices of a few resources that many parts share.
+"""Cutting-plane method for the dual prices of a few shared resources.
 
 Parts k = 1, ..., K (jobs, users) each choose a reply z in a set of their own, which is worth v_k(z)
 and uses u_k(z) of m resources, of which there are `capacity`. At prices y >= 0 a part gains at most
@@ -44,7 +44,7 @@ are moved by it to the side where they claim less.
 
 
 class Reply(NamedTuple):
-    """What groups of parts do at prices.
+    """Best replies of groups of parts to prices: gain and resource use.
 
     Attributes
     ----------
@@ -59,7 +59,7 @@ class Reply(NamedTuple):
 
 
 class Prices(NamedTuple):
-    """Prices that bound what all parts are worth together.
+    """Dual prices that bound the total worth of all parts.
 
     Attributes
     ----------
@@ -90,7 +90,7 @@ def search(
     known: Sequence[Reply] = (),
     clock: Clock,
 ) -> Prices:
-    """Find the least of (1) over prices from 0 to `most`.
+    """Minimize the dual function (1) over prices from 0 to `most`.
 
     Parameters
     ----------
@@ -144,8 +144,8 @@ def _reply(replies: Callable[[Floats], tuple[Any, Any]], price: Floats) -> Reply
 
 
 class _Cuts:
-    """The least of capacity . y + sum of g over the cuts g_k + use . y >= gain + use . price, in
-    which a price is counted by what all of a resource costs, and money in units.
+    """Master program: least capacity . y + sum of g subject to the cuts g_k + use . y >= gain + use
+    . price, in scaled units.
     """
 
     def __init__(self, capacity: Floats, most: Floats, groups: int, unit: float) -> None:
@@ -158,7 +158,7 @@ class _Cuts:
         self.weights = list[tuple[float, int, int]]()
 
     def add(self, index: int, reply: Reply) -> None:
-        """Add the cuts of a reply that the last optimum does not keep."""
+        """Add the cuts of a reply that the last optimum violates."""
         right = reply.gain + reply.use @ reply.price
         for group in np.flatnonzero(right > reply.use @ self.price + self.gain).tolist():
             columns = np.append(np.arange(len(self.price)), len(self.price) + group)
@@ -167,7 +167,7 @@ class _Cuts:
             self.cuts.append((index, group))
 
     def solve(self) -> float:
-        """The optimum; `price`, `gain` and `weights` are its."""
+        """Solve the master program; sets `price`, `gain` and `weights`."""
         answer = self.program.solve()
         if answer.status is not Status.OPTIMAL or answer.point is None or answer.row_dual is None:
             raise EngineError(f"HiGHS did not solve the cuts of prices: {answer.message}")

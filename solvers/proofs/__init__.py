@@ -1,5 +1,4 @@
-"""Producers of proofs: from an answer with a bound to a file that the verifier accepts, one module
-for each theory.
+"""Producers of proofs: they turn an answer with a bound into a file that the verifier accepts.
 
 A method names its producer in the catalogue, `Method.proof_producer =
 "solvers.proofs.<file>:<function>"`. A producer is
@@ -49,14 +48,14 @@ __all__ = ["Claimed", "Task", "checked_proof", "claimed_if_refused", "patience",
 
 
 class Claimed(CotenantError):
-    """There is no proof as a file for this: what the method says stays a claim. The message says of
-    what, and why.
+    """Raised where no proof file exists, so that a result stays a claim; the message explains which
+    and why.
     """
 
 
 @dataclass(frozen=True)
 class Task:
-    """What a producer gets.
+    """Input of a producer: instance, method, options, and outcome.
 
     Attributes
     ----------
@@ -88,7 +87,7 @@ class Task:
         outcome: Outcome,
         clock: Clock,
     ) -> Task:
-        """The task of an instance whose file holds `content` (unpacked)."""
+        """Task of an instance whose (unpacked) file holds `content`."""
         document = parse(content, decimals=True)
         own = {
             name: value
@@ -99,15 +98,13 @@ class Task:
 
     @property
     def witness(self) -> dict[str, Any] | None:
-        """The answer as its JSON document; None when there is none."""
+        """Answer as a JSON document; None without an answer."""
         return None if self.outcome.solution is None else self.outcome.solution.document()
 
     def case(
         self, options: Mapping[str, Any] | None = None, *steps: Sequence[Mapping[str, Any]]
     ) -> ProofCase:
-        """What the verifier's checker will get, with these options and these steps of each
-        level.
-        """
+        """Input of the verifier's checker, with options and the steps of each level."""
         return ProofCase(
             dict(self.document), dict(options or {}), self.witness, [list(level) for level in steps]
         )
@@ -115,8 +112,8 @@ class Task:
 
 @contextmanager
 def patience(share: float = 1.0) -> Iterator[None]:
-    """Within it the verifier's checkers may do a share of the work that they may do for a file, and
-    refuse what takes longer; outside it nothing is counted.
+    """Context in which the verifier's checkers may use a share of a file's work limit; more is
+    refused.
     """
     before, WorkLimit.left = WorkLimit.left, int(share * MOST_WORK)
     try:
@@ -127,7 +124,7 @@ def patience(share: float = 1.0) -> Iterator[None]:
 
 @contextmanager
 def claimed_if_refused(share: float = 1.0) -> Iterator[None]:
-    """The same, where what the verifier refuses stays a claim."""
+    """Context in which a refusal of the verifier raises `Claimed`."""
     try:
         with patience(share):
             yield
@@ -142,9 +139,8 @@ def checked_proof(
     options: Mapping[str, Any] | None = None,
     witness: Mapping[str, Any] | EllipsisType | None = ...,
 ) -> Proof:
-    """The proof of these steps, a sequence for each level, with the values and bounds that the
-    verifier's checker of the method finds; `method` and `witness` where another than
-    the task's is shown.
+    """Proof made of steps for each level, with the values and bounds that the verifier computes;
+    `method` and `witness` override the task's.
 
     Raises
     ------
@@ -171,8 +167,8 @@ def strongest_proof(
     task: Task, tries: Iterable[Sequence[Mapping[str, Any]]], *,
     before: Sequence[Sequence[Mapping[str, Any]]] = (), **shown: Any,
 ) -> Proof:  # fmt: skip
-    """The proof of the first steps, of one level, that prove the value itself, or else of those
-    with the strongest bound; steps that the verifier refuses are passed over.
+    """Proof from the first candidate steps that prove the value, else from those with the strongest
+    bound; refused steps are skipped.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Proofs of the most cards allocated: the prices of the bound, or a tree beyond them."""
+"""Proofs of the maximum GPUs allocated: dual prices, or a tree of cases beyond them."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from . import Task, strongest_proof
 
 
 def max_gpus(task: Task) -> Proof:
-    """Of `max-gpus`: prices of VMs, and of resources, cards and shares by class; and the tree of
-    cases that shows more than these, where the method found one.
+    """Proof of `max-gpus`: prices of VMs, and of resources, cards and shares by class; and a tree
+    of cases if the method found one.
     """
     step = task.outcome.certificate.get("card_prices")
     if step is None:

@@ -1,6 +1,4 @@
-"""Proofs of colocation's answers: see the verifier's files of colocation for what each kind of step
-proves.
-"""
+"""Proofs of colocation results, with the steps of the verifier's colocation files."""
 
 from __future__ import annotations
 
@@ -56,8 +54,8 @@ bound is rounded up by.
 
 
 def stable(task: Task) -> Proof:
-    """Of `stable`: a pairing without blocking pairs is its own proof; different agents: a tree of
-    stable partitions.
+    """Proof of `stable`: a pairing without blocking pairs proves itself; for different agents, a
+    tree of stable partitions.
     """
     if task.outcome.solution is None:
         return _no_pairing(task)
@@ -85,13 +83,15 @@ def stable(task: Task) -> Proof:
 
 
 def egalitarian(task: Task) -> Proof:
-    """Of `egalitarian`: as of `stable`, whose pairing without blocking pairs it is."""
+    """Proof of `egalitarian`, as of `stable`."""
     _require_stable(task)
     return stable(task)
 
 
 def minimum_regret(task: Task) -> Proof:
-    """Of `minimum-regret`: a stable partition of the lists that end before the worst penalty."""
+    """Proof of `minimum-regret`: a stable partition of the lists truncated before the largest
+    penalty.
+    """
     _require_stable(task)
     instance, answer = task.instance, cast("Pairing", task.outcome.solution)
     _, borne, _ = agent_penalties(instance, answer)
@@ -112,8 +112,8 @@ def _require_stable(task: Task) -> None:
 def _too_few(
     task: Task, given: CheckedColocation, gains: Gains, value: int
 ) -> list[dict[str, Any]]:
-    """Why 0, 1, 2, ... blocking pairs are too few: what the method says if that can be shown, and
-    more if there is time.
+    """Steps which prove that 0, 1, 2, ... blocking pairs are impossible, at least up to the
+    method's claim.
     """
 
     def never(few: int, clock: Clock) -> list[dict[str, Any]]:
@@ -132,7 +132,7 @@ def _too_few(
 
 
 def _program(given: CheckedColocation, gains: Gains, few: int) -> tuple[Program, Terms] | None:
-    """What pairings with so few blocking pairs satisfy; None where it would be too large."""
+    """Constraints of pairings with at most `few` blocking pairs; None if too large."""
     agents = few == 0 and all(number == 1 for number in given.count)  # then few pairs are left
     if not agents and given.size**2 * (few + 1) > MOST_FLAGS:
         return None
@@ -144,7 +144,7 @@ def _program(given: CheckedColocation, gains: Gains, few: int) -> tuple[Program,
 
 
 def _cost(given: CheckedColocation) -> int:
-    """What the answer's pairs cost together, in units."""
+    """Total cost of the answer's pairs, in units."""
     mean = given.mean()
     assert mean is not None
     return int(mean * given.unit * given.agents)
@@ -153,8 +153,8 @@ def _cost(given: CheckedColocation) -> int:
 def _cheap_among_few(
     task: Task, given: CheckedColocation, gains: Gains, few: int
 ) -> list[dict[str, Any]]:
-    """Why no pairing with so few blocking pairs costs less than the one found; if that cannot be
-    shown, or not in most of the time, than what the relaxation says.
+    """Steps which prove that no pairing with so few blocking pairs is cheaper, else the bound of
+    the relaxation.
     """
 
     def dearer(below: int, clock: Clock) -> list[dict[str, Any]]:
@@ -172,7 +172,9 @@ def _cheap_among_few(
 
 
 def _few_blocking(task: Task, gains: Gains) -> list[dict[str, Any]]:
-    """Why fewer blocking pairs are not possible, when all agents differ and have strict lists."""
+    """Steps which prove that fewer blocking pairs are impossible, for different agents with strict
+    lists.
+    """
     instance: Colocation = task.instance
     if not instance.distinct:
         return []
@@ -189,7 +191,7 @@ def _few_blocking(task: Task, gains: Gains) -> list[dict[str, Any]]:
 
 
 def optimal(task: Task) -> Proof:
-    """Of `optimal`: multipliers of the relaxation with odd sets, in whole numbers
+    """Proof of `optimal`: integer multipliers of the relaxation with odd sets
     (`verify.pairing_bound`).
     """
     if task.outcome.solution is None:
@@ -201,8 +203,8 @@ def optimal(task: Task) -> Proof:
 
 
 def _no_pairing(task: Task, method: str = "", options: dict[str, Any] | None = None) -> Proof:
-    """That there is no pairing at all: if all pairs might share, and those that may not cost 1, all
-    pairings would cost something.
+    """Proof that no pairing exists: if forbidden pairs cost 1 and others 0, every pairing has
+    positive cost.
     """
     if task.outcome.status is not Status.INFEASIBLE:
         raise Claimed("no pairing was found, nor that there is none")
@@ -220,9 +222,7 @@ def _no_pairing(task: Task, method: str = "", options: dict[str, Any] | None = N
 
 
 def _least_mean(task: Task, given: CheckedColocation) -> list[dict[str, Any]]:
-    """The step that proves a bound on the mean penalty of all pairings; none if time is up
-    first.
-    """
+    """Step that proves a bound on the mean penalty of all pairings; none at the time limit."""
     with suppress(KeyboardInterrupt):
         hints = multipliers(task.instance, cast("Pairing", task.outcome.solution), task.clock)
         return [] if hints is None else [_dual(given, hints)]
@@ -230,8 +230,8 @@ def _least_mean(task: Task, given: CheckedColocation) -> list[dict[str, Any]]:
 
 
 def fair(task: Task) -> Proof:
-    """Of `fair`: multipliers of the linear program of either level; a slack of 0 is its own proof.
-    Within an allowance the second level alone, or that every pairing has more slack.
+    """Proof of `fair`: multipliers of the linear program of each level; a slack of 0 proves
+    itself.
     """
     if task.options.get("slack") is not None:
         return _fair_within(task, option(task.options["slack"]))
@@ -252,7 +252,9 @@ def fair(task: Task) -> Proof:
 
 
 def _fair_within(task: Task, slack: int | str) -> Proof:
-    """Why no pairing within an allowance of slack costs less, or has so little slack."""
+    """Steps of `fair` within an allowance of slack: a bound on the penalty, or that no pairing
+    keeps the allowance.
+    """
     options, allowed = {"slack": slack}, Fraction(slack)
     if task.outcome.solution is None and "least_slack" not in task.outcome.certificate:
         return _no_pairing(task, "fair-within", options)
@@ -276,7 +278,9 @@ def _fair_within(task: Task, slack: int | str) -> Proof:
 
 
 def _fair_tree(task: Task, value: Fraction, slack: Fraction, level: int) -> list[dict[str, Any]]:
-    """Why no pairing has less slack, or costs less at this slack, if time allows."""
+    """Tree which proves that no pairing has less slack, or less penalty at this slack, if time
+    allows.
+    """
     given = CheckedColocation(task.case({}, []))
     if given.size > MOST_TYPES:
         return []
@@ -289,13 +293,13 @@ def _fair_tree(task: Task, value: Fraction, slack: Fraction, level: int) -> list
 
 
 def _parts(given: CheckedColocation) -> int:
-    """Of how many of these slack is a whole number."""
+    """Denominator for which slack is an integer."""
     return given.unit * math.lcm(*(n for n in given.count if n))
 
 
 def _flow(task: Task, slack: float | None) -> list[dict[str, Any]]:
-    """The multipliers of the program of least slack, or of least penalty at a slack; none if time
-    is up first.
+    """Multipliers of the program of least slack, or of least penalty at a slack; none at the time
+    limit.
     """
     instance: Colocation = task.instance
     program = fair_program(instance, slack)
@@ -331,9 +335,7 @@ def _flow(task: Task, slack: float | None) -> list[dict[str, Any]]:
 
 
 def _along(carried: Floats, instance: Colocation) -> list[int]:
-    """A flow in whole numbers near to one in floats: what leaves a type goes to the next types of
-    larger bandwidth.
-    """
+    """Integer flow near a float one: the outflow of each type goes to types of larger bandwidth."""
     assert instance.bandwidth is not None
     flow = [0] * instance.types
     waiting: list[tuple[int, int]] = []
@@ -352,9 +354,7 @@ def _along(carried: Floats, instance: Colocation) -> list[int]:
 
 
 def _dual(given: CheckedColocation, hints: Multipliers, over: int | None = None) -> dict[str, Any]:
-    """The multipliers as a step, in parts of the instance's last decimal; or, of nobody's costs, in
-    parts of one.
-    """
+    """Multipliers as a step, over the instance's last decimal or over 1."""
     times = Fraction(over or given.unit * GRID, hints.over)
 
     def parts(number: float) -> int:

@@ -1,5 +1,5 @@
-"""Concave objectives of divided cores certify themselves: by tangents, and in whole cores by the
-price of the last one.
+"""Proofs for concave objectives of divided cores: tangents, and for integer cores the price of the
+last core.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ tangents.
 
 
 def utilitarian(task: Task) -> Proof:
-    """Of `utilitarian`: cores with equal marginal utilities, or whole ones by the gain of the
-    last.
+    """Proof of `utilitarian`: cores with equal marginal utilities, or integer cores by the gain of
+    the last core.
     """
     if not task.options.get("whole"):
         return _tangents(task, {}, None)
@@ -38,8 +38,8 @@ def utilitarian(task: Task) -> Proof:
 
 
 def nash_welfare(task: Task) -> Proof:
-    """Of `nash-welfare` with Amdahl's utilities or linear ones; of whole cores, what no division
-    passes either.
+    """Proof of `nash-welfare` with Amdahl or linear utilities; for integer cores the bound of
+    fractional ones.
     """
     utility = task.options.get("utility", "amdahl")
     if utility not in ("amdahl", "linear"):
@@ -88,8 +88,8 @@ def _cores(task: Task) -> Floats:
 
 
 def _weighted(task: Task, cores: Floats) -> Floats:
-    """Cores with the most utility at the weights B_i / u_i of some cores: where (2) of the verifier
-    is tightest.
+    """Allocation of most utility at the weights B_i / u_i of some cores, where bound (2) of the
+    verifier is tightest.
     """
     worth = user_utilities(task.instance, cores)
     weight = ratio(task.instance.budget, worth)

@@ -1,4 +1,4 @@
-"""Proofs where rules say where VMs may run: trees over programs of servers and VMs by class.
+"""Proofs for packing with placement rules: trees over programs of servers and VMs by class.
 
 The programs are the verifier's own, `verify.placing_program` and `verify.moves_program`.
 """
@@ -31,8 +31,8 @@ Steps = tuple[dict[str, Any], ...]
 
 
 def servers_steps(task: Task, claimed: int | None, *, costs: bool) -> Steps:
-    """A tree that shows that no answer costs less than a method reported, or that there is none at
-    all, where nothing was reported.
+    """Tree which proves that no answer costs less than the reported one, or that there is no
+    answer.
     """
     given = _given(task)
     cost = given.cost if costs else [1] * len(given.room)
@@ -50,7 +50,7 @@ def servers_steps(task: Task, claimed: int | None, *, costs: bool) -> Steps:
 
 
 def fewest_moves(task: Task) -> Proof:
-    """Of `fewest-moves`: on so many servers as it found, or within the limits that it was given."""
+    """Proof of `fewest-moves` with its number of servers, or within the given limits."""
     given, outcome = _given(task), task.outcome
     stated = outcome.certificate
     options: dict[str, Any] = {
@@ -89,8 +89,8 @@ def _best(
     claimed: int | None,
     weaker_bound: Callable[[], int],
 ) -> Steps:
-    """The tree over classes of what a method reported; else, where servers are few, over these;
-    else over classes of what the aggregate program says.
+    """Tree over classes for the reported value, else over single servers if there are few, else for
+    the bound of the aggregate program.
     """
     steps, weaker = Steps(), Steps()
     with suppress(KeyboardInterrupt):  # what there is by then is proved

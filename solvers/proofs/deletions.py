@@ -1,5 +1,5 @@
-"""Trees of stable partitions: why so few blocking pairs are not possible (`verify.Deletions` has
-the theorems).
+"""Proofs of the fewest blocking pairs by trees of stable partitions (theorems in
+`verify.Deletions`).
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ order in which they are tried.
 
 
 class _TimeUp(Exception):
-    """The clock is over."""
+    """Raised at the time limit."""
 
 
 def deletions_step(rank: Ranks, goal: Goal, least: int, clock: Clock) -> dict[str, Any] | None:
-    """A step that proves at least so many blocking pairs, or as many as the first partition shows
-    if time is up before.
+    """Step that proves at least `least` blocking pairs, or as many as the first partition shows at
+    the time limit.
 
     None when that is none, or when so many are not needed: a set of fewer deletions is found to be
     enough.
@@ -54,8 +54,8 @@ def deletions_step(rank: Ranks, goal: Goal, least: int, clock: Clock) -> dict[st
 def _children(
     search: DeletionSearch, least: int, depth: int, outside: set[tuple[int, int]], clock: Clock
 ) -> Node | None:
-    """The children of a node that the bound leaves open; None when some set of fewer than `least`
-    deletions is enough.
+    """Children of a node that the bound leaves open; None if fewer than `least` deletions
+    suffice.
     """
     if search.value == 0:
         return None

@@ -1,4 +1,4 @@
-"""Proofs of elastic jobs: prices of devices in whole numbers, or a tree of a small instance.
+"""Proofs of elastic jobs: integer prices of devices, or a tree for a small instance.
 
 The theorems stand above `Jobs.most` and `Jobs.too_few` in the verifier.
 """
@@ -27,7 +27,7 @@ MOST_NODES = 4_000
 
 
 def elastic_prices(task: Task) -> Proof:
-    """Of `optimal` and `max-min`."""
+    """Proof of `optimal` and `max-min`."""
     certificate = task.outcome.certificate
     if "prices" not in certificate:
         return strongest_proof(task, [()])
@@ -50,7 +50,7 @@ def elastic_prices(task: Task) -> Proof:
 
 
 def _grids(prices: list[float]) -> list[dict[str, Any]]:
-    """The prices rounded up to many digits, and to small denominators."""
+    """Prices rounded up to many digits, and to small denominators."""
     exact = [Fraction(price) for price in prices]
     over = max(1, int(DIGITS / max(*exact, Fraction(1, DIGITS))))
     found = [multipliers([math.ceil(price * over) for price in exact], over)]

@@ -1,6 +1,4 @@
-"""Prices and cores are their own proof of a market equilibrium; the verifier measures how near they
-are to one.
-"""
+"""Proofs of a market equilibrium: prices and cores, whose residuals the verifier computes."""
 
 from __future__ import annotations
 
@@ -19,9 +17,7 @@ ENOUGH = 1e-9
 
 
 def equilibrium(task: Task) -> Proof:
-    """Of `fisher`: see `verify.market_equilibrium` for what the three numbers
-    mean.
-    """
+    """Proof of `fisher`; its three residuals are defined in `verify.market_equilibrium`."""
     solution: Any = task.outcome.solution
     if task.options.get("rounding", "none") != "none":
         raise Claimed("an equilibrium in whole cores is none; leave rounding at none")

@@ -1,4 +1,4 @@
-"""A tree that shows that no whole numbers of some fillings of servers serve what is wanted.
+"""Trees which prove that no integer numbers of some fillings of servers serve a demand.
 
 Its leaves are Farkas multipliers in whole numbers, worked out again exactly from the floats of a
 linear program. `hints_of` says it in the words of `verify.Program`, whose own tightening of bounds
@@ -32,7 +32,7 @@ _ROOM = 2.0**62  # sums of 64-bit integers stay below it
 
 @dataclass(frozen=True, eq=False)
 class Fillings:
-    """The fillings an answer may use, and what is asked of it.
+    """Fillings an answer may use, and the demand.
 
     Attributes
     ----------
@@ -56,8 +56,8 @@ class Fillings:
 
 @dataclass(frozen=True, eq=False)
 class Node:
-    """A question (`node`, as the proof holds it), the fillings it counts, and which answer is
-    taken: 0 at most, 1 more.
+    """Branching node: the proof's `node`, the fillings it counts, and the branch taken (0 at most,
+    1 more).
     """
 
     node: dict[str, Any]
@@ -66,12 +66,12 @@ class Node:
 
 
 class _Open(Exception):
-    """There is an answer after all, or no time or room for a proof."""
+    """Raised if there is an answer, or no time or space for a proof."""
 
 
 def refuted(given: Fillings, clock: Clock) -> Any | None:
-    """The tree, nodes as objects and leaves as lists; None when there is an answer, or no time or
-    room for a proof.
+    """Tree of nodes (objects) and leaves (lists); None if there is an answer, or no time or space
+    for a proof.
     """
     left = MOST_NODES
 
@@ -96,7 +96,7 @@ def refuted(given: Fillings, clock: Clock) -> Any | None:
 
 
 def sums_of(tree: Any) -> list[list[int]]:
-    """The sums that the nodes of a tree ask about, each once, as `verify.Priced` takes them."""
+    """Distinct sums that the nodes branch on, in the form of `verify.Priced`."""
     sums: dict[tuple[int, ...], None] = {}
     waiting = [tree]
     while waiting:
@@ -113,7 +113,7 @@ def _sum(node: dict[str, Any]) -> tuple[int, ...]:
 
 
 def hints_of(tree: Any, sums: list[list[int]], priced: Priced) -> dict[str, Any]:
-    """The tree and the leaves of a step, for the program of these prices."""
+    """Tree and leaves of a step for the program with these prices."""
     program = priced.program()
     program.columns_of_rows()
     place = {tuple(entry): k for k, entry in enumerate(sums)}
@@ -148,8 +148,8 @@ def hints_of(tree: Any, sums: list[list[int]], priced: Priced) -> dict[str, Any]
 
 
 def _relaxed(given: Fillings, path: tuple[Node, ...]) -> WarmStartedProgram:
-    """How much is missing at least, were halves of servers allowed: rows of items, classes, the
-    target, and the nodes.
+    """Least violation with half-integral servers, and the dual values of items, classes, target,
+    and nodes.
     """
     number, types = given.table.shape
     rows = ProgramBuilder()
@@ -174,8 +174,8 @@ def _relaxed(given: Fillings, path: tuple[Node, ...]) -> WarmStartedProgram:
 
 
 def _contradiction(given: Fillings, path: tuple[Node, ...], dual: Floats) -> list[int]:
-    """Whole multipliers near these that add the rows up to a contradiction, as a leaf holds
-    them.
+    """Integer multipliers near the given ones that add the rows to a contradiction, in the form of
+    a leaf.
     """
     types, classes = len(given.request), len(given.servers)
     limited = np.isfinite(given.servers)
@@ -215,8 +215,8 @@ def _contradiction(given: Fillings, path: tuple[Node, ...], dual: Floats) -> lis
 
 
 def _question(given: Fillings, times: Floats) -> tuple[dict[str, Any], Booleans]:
-    """A sum of the numbers of fillings that is no whole number: of a class, of two items together,
-    or of one filling.
+    """Fractional sum of the numbers of fillings to branch on: of a class, of two items together, or
+    of one filling.
     """
     by_class = np.bincount(given.kind, weights=times, minlength=len(given.servers))
     off = np.abs(by_class - np.round(by_class))

@@ -1,4 +1,6 @@
-"""Proofs of slices over time: the answer in fractions, which bounds itself (`verify.quanta`)."""
+"""Proofs of slices over time: the fractional answer, from which the bound follows
+(`verify.quanta`).
+"""
 
 from __future__ import annotations
 
@@ -9,7 +11,7 @@ from .rounding import over_common
 
 
 def greedy_slices(task: Task) -> Proof:
-    """Of `horizon` and `leximin`."""
+    """Proof of `horizon` and `leximin`."""
     assert isinstance(task.outcome.solution, Slices)
     rows = task.outcome.solution.exact()
     witness = {"slices": [multipliers(*over_common(row)) for row in rows]}

@@ -1,5 +1,5 @@
-"""Scheduling: REF through all coalitions, the event loop every rule runs on, and the optima by
-CP-SAT and HiGHS.
+"""Solvers of fair scheduling: REF through all coalitions, the event loop of all rules, and the
+optima by CP-SAT and HiGHS.
 """
 
 from __future__ import annotations

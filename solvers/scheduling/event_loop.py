@@ -1,6 +1,4 @@
-"""From an instance to the compiled event loop and back: which coalitions play, by which rule, and
-what came of it.
-"""
+"""Conversion of an instance to the compiled event loop and back: coalitions, rules, and results."""
 
 from __future__ import annotations
 
@@ -33,8 +31,8 @@ does.
 
 @dataclass(frozen=True)
 class LoopLimits:
-    """The number that steers the event loop: units of work between two looks at the clock, about a
-    tenth of a second.
+    """Parameter of the event loop: units of work between two checks of the clock, about a tenth of
+    a second.
     """
 
     steps: int = 30_000_000
@@ -45,7 +43,7 @@ LIMITS = LoopLimits()
 
 @dataclass(frozen=True, eq=False)
 class Sampling:
-    """Coalitions that RAND draws: masks, and what each counts in N times the estimated phi of each
+    """Coalitions that RAND samples: masks, and the weight of each in the estimated phi of each
     organization.
     """
 
@@ -56,7 +54,7 @@ class Sampling:
 
 @dataclass(frozen=True, eq=False)
 class Simulation:
-    """What the event loop found.
+    """Result of the event loop.
 
     Attributes
     ----------
@@ -94,7 +92,9 @@ class Simulation:
 
     @cached_property
     def schedule(self) -> Schedule:
-        """The wanted schedule; machines are the lowest free ones unless the rule chose them."""
+        """Schedule of the wanted coalition, on the lowest free machines unless the rule chose
+        them.
+        """
         if self.machine is None:
             return schedule_of(self.instance, self.start, speed=self.speed, greedy=True)
         return Schedule(self.start, self.machine, True, self.others)
@@ -114,7 +114,8 @@ def simulate(
     partial: bool = False,
     limits: LoopLimits = LIMITS,
 ) -> Simulation:
-    """Play a rule's schedule, event by event, and the schedules of the coalitions it looks at.
+    """Simulate a rule's schedule event by event, with the schedules of the coalitions it depends
+    on.
 
     Parameters
     ----------
@@ -185,7 +186,7 @@ def simulate(
 
 
 def memory_needed(instance: Scheduling, masks: Sequence[int] | Integers) -> int:
-    """Bytes the state of these coalitions takes, before any of it is made."""
+    """Bytes that the state of these coalitions takes."""
     slots = _slots(instance, np.asarray(masks, dtype=np.int64))
     players = instance.organizations
     needed = int(slots[-1] + len(masks) * (5 * players + 12) + 4 * 2 ** min(players, 40))
@@ -202,7 +203,7 @@ def _validate(
     draws: npt.NDArray[np.float64] | None,
     share: Integers,
 ) -> None:
-    """Refuse what the compiled loop, which checks no bounds, could not hold."""
+    """Raise InvalidOption for input that the compiled loop, which checks no bounds, cannot hold."""
     if rule not in RULES:
         raise InvalidOption(f"rule is {rule!r}; expected one of {', '.join(RULES)}")
     if rule.startswith("RAND") != (sampling is not None):
@@ -229,7 +230,7 @@ def _validate(
 def _playing(
     instance: Scheduling, rule: str, sampling: Sampling | None
 ) -> tuple[Integers, list[int]]:
-    """Masks of the coalitions in order of size, the wanted one last, and the rule each plays."""
+    """Masks of the coalitions by size, the wanted one last, and the rule of each."""
     from .game_kernels import FIFO, LAST_BIT
 
     code = RULES.index(rule)
@@ -248,7 +249,7 @@ def _play(
     state: game_kernels.State, wide: parallel_kernels.Wide | None, output: game_kernels.Output,
     draws: npt.NDArray[np.float64], clock: Clock, partial: bool, steps: int,
 ) -> tuple[int, Stop]:  # fmt: skip
-    """Run the kernel in slices; when stopped, only the wanted coalition goes on, first in, first
+    """Run the kernel in slices; when stopped, only the wanted coalition continues, first in, first
     out.
     """
     from . import game_kernels, kernels
@@ -302,8 +303,8 @@ def _jobs(instance: Scheduling, share: Integers) -> game_kernels.Jobs:
 def _wide(
     instance: Scheduling, game: game_kernels.Coalitions, chooses: bool
 ) -> parallel_kernels.Wide:
-    """What the loop needs beyond sequential jobs on like machines; with room for all machines of
-    each job where the rule chooses them.
+    """Additional state for parallel jobs and different speeds, with space for the machines of each
+    job if the rule chooses them.
     """
     from . import parallel_kernels
 
@@ -381,9 +382,7 @@ def _coalitions(
 
 
 def _slots(instance: Scheduling, masks: Integers) -> Integers:
-    """(n + 1,) where each coalition's heap of running jobs begins: room for its machines, or its
-    jobs if fewer.
-    """
+    """Start index of each coalition's heap of running jobs, shape (n + 1,)."""
     inside = _inside(instance, masks)
     jobs = np.bincount(instance.organization, minlength=instance.organizations)
     room = np.minimum(inside @ instance.machines, inside @ jobs)
@@ -391,7 +390,7 @@ def _slots(instance: Scheduling, masks: Integers) -> Integers:
 
 
 def _inside(instance: Scheduling, masks: Integers) -> npt.NDArray[np.bool_]:
-    """(n, k) whether an organization is in a coalition."""
+    """Whether each organization is in each coalition, shape (n, k)."""
     from .game_kernels import LAST_BIT
 
     bits = 1 << np.minimum(np.arange(instance.organizations), LAST_BIT)

@@ -1,5 +1,5 @@
-"""What coalitions are worth when each serves its jobs first in, first out: a game whose values are
-cheap, so that the Shapley value of 16 organizations is exact where REF takes hours.
+"""Values of coalitions under first in, first out: a game whose exact Shapley value is feasible for
+16 organizations.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _SLICE = 20_000_000
 def fifo_values(
     instance: Scheduling, masks: npt.ArrayLike, times: npt.ArrayLike, clock: Clock | None = None
 ) -> Integers | None:
-    """(n, q) psi_sp of all jobs of each coalition at each time; None when the clock is over first.
+    """Total psi_sp of each coalition at each time, shape (n, q); None at the time limit.
 
     Jobs are served by release, then organization, then as listed. Nobody overtakes, but with
     backfilling the first waiting job of an organization passes what does not fit, as in the event
@@ -48,8 +48,8 @@ def fifo_values(
 
 
 def fifo_starts(instance: Scheduling, mask: int) -> Integers:
-    """(j,) when a coalition starts each of its jobs first in, first out; -1 for those it does not
-    start, and for the others' jobs.
+    """Start times (j,) of a coalition's jobs under first in, first out; -1 for jobs not started and
+    for others' jobs.
     """
     from .fifo_kernel import serve
 
@@ -69,7 +69,7 @@ def fifo_starts(instance: Scheduling, mask: int) -> Integers:
 def _served(
     instance: Scheduling,
 ) -> tuple[Integers, tuple[Integers, Integers, Integers, Integers], Integers]:
-    """The order of service, the jobs as the kernel takes them in it, and its scratch."""
+    """Order of service, jobs in that order for the kernel, and work arrays."""
     order = np.lexsort((np.arange(instance.jobs), instance.organization, instance.release))
     jobs = (
         instance.organization[order],
@@ -81,7 +81,7 @@ def _served(
 
 
 def exact_shares(values: npt.NDArray[np.generic], players: int) -> list[list[Fraction]]:
-    """(k, q) Shapley values of games given by the (2^k, q) values of their coalitions, by mask.
+    """Shapley values (k, q) of games given by the values (2^k, q) of their coalitions, by mask.
 
     The same as `shapley.shares`, a whole column of coalitions at a time; exact at any size of
     number. O(k 2^k).
@@ -100,8 +100,8 @@ def exact_shares(values: npt.NDArray[np.generic], players: int) -> list[list[Fra
 
 
 def joined(orders: Sequence[Sequence[int]]) -> tuple[list[int], Integers]:
-    """The coalitions met when players join in these orders, and (N, k + 1) their places: column i
-    is the one of the first i.
+    """Coalitions met when players join in these orders, and their indices (N, k + 1): column i is
+    the coalition of the first i.
     """
     place = {0: 0}
     rows = []

@@ -1,4 +1,4 @@
-"""First in, first out, compiled: one coalition after the other, each by itself."""
+"""Compiled first in, first out schedules, coalition by coalition."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def _count(
     values: Ints, c: int, slope: Ints, level: Ints, times: Ints, first: int, now: int, length: int,
     width: int,
 ) -> int:  # fmt: skip
-    """Count a job that starts now, and give the place of the first of the times after now.
+    """Count a job that starts now, and return the index of the first sample time after now.
 
     A job of p units that began at s is worth p (2 t - 2 s - p + 1) / 2 at any t after its end, so
     that finished jobs are a line a t + b, kept doubled and summed up at the end; it may wrap on the
@@ -53,8 +53,8 @@ def serve(
     masks: Ints, machines: Ints, owner: Ints, release: Ints, processing: Ints, width: Ints,
     passing: bool, horizon: int, times: Ints, heap: Ints, values: Ints, starts: Ints,
 ) -> None:  # fmt: skip
-    """Put the value of each coalition at each of the times, which rise, into `values`, and the
-    starts of the last one's jobs, which come in the order in which they are served, into `starts`.
+    """Compute the value of each coalition at each of the increasing times, and the starts of the
+    last coalition's jobs.
 
     Jobs of more processors than a coalition has are left out. With `passing`, the first waiting job
     of an organization may pass those of others that do not fit into the free machines.

@@ -1,5 +1,5 @@
-"""What both compiled event loops read: the state of every coalition, what it is worth at a time,
-and the keys by which the rules compare organizations.
+"""Shared state of the compiled event loops: coalitions, their values, and the keys by which the
+rules compare organizations.
 
 Utility as a polynomial of time: a job started at s and still running at t has psi = (t - s)(t - s +
 1) / 2, so 2 psi = a t^2 + b t + c with (a, b, c) = (1, 1 - 2 s, s^2 - s), and its completion at e
@@ -59,9 +59,7 @@ it costs is a look.
 
 
 class Jobs(NamedTuple):
-    """What is given. Jobs are listed by organization, then in starting order: organization u has
-    first[u]:first[u+1].
-    """
+    """Jobs by organization, then in starting order: organization u has first[u]:first[u+1]."""
 
     first: Ints
     release: Ints
@@ -73,7 +71,7 @@ class Jobs(NamedTuple):
 
 
 class Coalitions(NamedTuple):
-    """Who plays: `mask` in order of size, the coalition whose schedule is wanted last."""
+    """Coalitions by size (`mask`), the one whose schedule is wanted last."""
 
     mask: Ints
     rule: Ints
@@ -87,7 +85,7 @@ class Coalitions(NamedTuple):
 
 
 class State(NamedTuple):
-    """Where everything stands, for n coalitions and k organizations."""
+    """State of the simulation for n coalitions and k organizations."""
 
     cursor: Ints
     queue_end: Ints  # (k,) jobs from a queue's head to here are released and wait
@@ -104,7 +102,7 @@ class State(NamedTuple):
 
 
 class Output(NamedTuple):
-    """What is wanted."""
+    """Recorded results."""
 
     start: Ints  # (j,) in the order of `Jobs`
     machine: Ints  # (j,) DIRECTCONTR only
@@ -116,25 +114,25 @@ class Output(NamedTuple):
 
 @compiled
 def value_at(board: Ints, c: int, t: int) -> int:
-    """A coalition's value at time t from its doubled polynomial."""
+    """Value of a coalition at time t, from its doubled polynomial."""
     return int(((board[c, VALUE] * t + board[c, VALUE + 1]) * t + board[c, VALUE + 2]) >> 1)
 
 
 @compiled
 def utility_at(desk: Ints, c: int, u: int, t: int) -> int:
-    """An organization's utility at time t in a coalition's schedule."""
+    """Utility of an organization at time t in a coalition's schedule."""
     return int(((desk[c, u, PSI] * t + desk[c, u, PSI + 1]) * t + desk[c, u, PSI + 2]) >> 1)
 
 
 @compiled
 def lent_at(lent: Ints, u: int, t: int) -> int:
-    """The utility at time t earned on an organization's machines."""
+    """Utility at time t earned on an organization's machines."""
     return int(((lent[u, 0] * t + lent[u, 1]) * t + lent[u, 2]) >> 1)
 
 
 @compiled
 def value_all(cursor: Ints, mask: Ints, board: Ints, worth: Ints, t: int) -> None:
-    """The value of every coalition at time t, once per time."""
+    """Compute the value of every coalition at time t, once per time."""
     if cursor[STAMP] == t:
         return
     cursor[STAMP] = t
@@ -148,8 +146,7 @@ def shapley_keys(
     key: Ints, folded: Ints, worth: Ints, weight: Ints, desk: Ints, members: Ints,
     scale: int, mask: int, size: int, c: int, t: int,
 ) -> None:  # fmt: skip
-    """key[u] = (psi - phi) of each member at t times the scale, plus one number that is the same
-    for all. O(2^|C|).
+    """key[u] = (psi - phi) of each member at t times the scale, plus a common constant. O(2^|C|).
 
     phi is equation 1 with its two sums drawn apart: over the subsets with u, each counting
     `weight`, less a sum over all subsets that is the same for every u and left out. The first is
@@ -174,7 +171,7 @@ def shapley_keys(
 
 @compiled
 def _sampled_keys(coalitions: Coalitions, state: State, c: int, t: int) -> None:
-    """key[u] = N (psi - estimated phi) at time t: figure 6."""
+    """key[u] = N (psi - estimated phi) at time t (figure 6)."""
     n, size, key = len(coalitions.mask) - 1, coalitions.size[c], state.key
     for place in range(size):
         u = coalitions.members[c, place]
@@ -189,8 +186,8 @@ def _sampled_keys(coalitions: Coalitions, state: State, c: int, t: int) -> None:
 
 @compiled
 def fill_keys(coalitions: Coalitions, state: State, c: int, t: int) -> int:
-    """Prepare the keys by which a rule compares organizations at t; returns what a start adds to
-    its own key.
+    """Compute the keys by which a rule compares organizations at t; return what a start adds to its
+    own key.
     """
     rule, desk, key = coalitions.rule[c], state.desk, state.key
     if rule == RAND or rule == RAND_NEXT:
@@ -212,7 +209,7 @@ def fill_keys(coalitions: Coalitions, state: State, c: int, t: int) -> int:
 
 @compiled
 def comes_before(jobs: Jobs, state: State, rule: int, c: int, u: int, best: int) -> bool:
-    """Whether organization u comes before `best` (a lower index, which wins ties) by the rule's
+    """Return whether organization u precedes `best` (a lower index, which wins ties) by the rule's
     keys.
     """
     key = state.key
@@ -233,9 +230,7 @@ def comes_before(jobs: Jobs, state: State, rule: int, c: int, u: int, best: int)
 
 @compiled
 def sample(coalitions: Coalitions, state: State, output: Output, t: int) -> None:
-    """Record values and utilities at every sample time up to t; they hold until the events of t
-    change them.
-    """
+    """Record values and utilities at every sample time up to t, before the events of t."""
     main = len(coalitions.mask) - 1
     while (
         state.cursor[SAMPLE] < len(output.sample_times)

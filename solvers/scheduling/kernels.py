@@ -1,5 +1,5 @@
-"""The one event loop of all rules, compiled: any number of coalitions side by side, each with its
-own queues and machines, for sequential jobs on like machines, the model of the paper.
+"""Compiled event loop of all rules: many coalitions side by side, each with its own queues and
+machines, for sequential jobs on identical machines.
 
 `parallel_kernels` is it for parallel jobs and machines of different speeds.
 """
@@ -59,7 +59,7 @@ def _begin(
     t: int,
     horizon: int,
 ) -> int:
-    """Start the first waiting job of organization u in coalition c; returns the job."""
+    """Start the first waiting job of organization u in coalition c; return the job."""
     job = desk[c, u, HEAD]
     desk[c, u, HEAD] = job + 1
     board[c, FREE] -= 1
@@ -84,7 +84,7 @@ def _begin(
 def _finish(
     board: Ints, desk: Ints, next_end: Ints, heap: Ints, slot: int, c: int, t: int, horizon: int
 ) -> None:
-    """Take the jobs that end at t off their machines."""
+    """Remove the jobs that end at t from their machines."""
     b, s = 1 - 2 * t, t * t - t
     size = board[c, RUNNING]
     while size > 0 and (heap[slot] >> _ORG_BITS) == t:
@@ -108,8 +108,8 @@ def _start_all(
     start: Ints,
     members: Ints, size: int, slot: int, c: int, t: int, horizon: int,
 ) -> None:  # fmt: skip
-    """Machines are enough, or only one organization waits: in which order its jobs start changes
-    nothing.
+    """Start all waiting jobs, where machines suffice or only one organization waits, so that the
+    order does not matter.
     """
     wanted = c == len(next_end) - 1
     for place in range(size):
@@ -122,8 +122,8 @@ def _start_all(
 
 @compiled
 def _scarce(board: Ints, desk: Ints, queue_end: Ints, members: Ints, size: int, c: int) -> bool:
-    """Whether more jobs wait than machines are free, and of more than one organization: then the
-    rule must choose.
+    """Return whether the rule must choose: more jobs of several organizations wait than machines
+    are free.
     """
     if board[c, WAITING] <= board[c, FREE]:
         return False
@@ -167,7 +167,7 @@ def _serve_ref(
 
 @compiled
 def _choose(jobs: Jobs, coalitions: Coalitions, state: State, c: int, draw: float) -> int:
-    """The waiting organization that the rule serves next."""
+    """Waiting organization that the rule serves next."""
     rule = coalitions.rule[c]
     best, waiting = -1, 0
     for place in range(coalitions.size[c]):
@@ -190,8 +190,8 @@ def _choose(jobs: Jobs, coalitions: Coalitions, state: State, c: int, draw: floa
 
 @compiled
 def _take_machine(jobs: Jobs, state: State, job: int, t: int, draw: float, free: int) -> int:
-    """DIRECTCONTR: a machine drawn uniformly among the free ones runs the job and earns its utility
-    for its owner.
+    """DIRECTCONTR: assign the job to a random free machine, which earns its utility for its
+    owner.
     """
     left = int(draw * free)
     state.cursor[WORK] += len(jobs.owner)
@@ -210,7 +210,7 @@ def _take_machine(jobs: Jobs, state: State, job: int, t: int, draw: float, free:
 
 @compiled
 def _hand_back(jobs: Jobs, state: State, t: int) -> None:
-    """DIRECTCONTR: machines whose job ends at t are free, and stop earning for their owners."""
+    """DIRECTCONTR: free the machines whose job ends at t, which stop earning for their owners."""
     state.cursor[WORK] += len(jobs.owner)
     for machine in range(len(jobs.owner)):
         if state.machine_end[machine] == t:
@@ -232,7 +232,7 @@ def _serve(
     t: int,
     horizon: int,
 ) -> None:
-    """Every rule but REF: give the free machines to waiting jobs, one at a time."""
+    """All rules but REF: assign free machines to waiting jobs one by one."""
     rule, board, slot = coalitions.rule[c], state.board, coalitions.slot[c]
     wanted = c == len(coalitions.mask) - 1
     step = fill_keys(coalitions, state, c, t)
@@ -265,8 +265,8 @@ def run(
     least: int,
     budget: int,
 ) -> bool:
-    """Play the events until the horizon, or until `budget` units of work are spent; returns whether
-    it is over.
+    """Process events until the horizon, or until `budget` units of work are spent; return whether
+    it is finished.
 
     Coalitions below `least` stand still. The state is all there is: a later call goes on where this
     one stopped.

@@ -1,5 +1,5 @@
-"""The most efficient schedule near given utilities, and the nearest of the efficient ones: what
-fairness costs, proved.
+"""Price of fairness: the most efficient schedule near given utilities, and the nearest of the
+efficient schedules.
 """
 
 from __future__ import annotations
@@ -25,8 +25,7 @@ def most_near(
     engine: EngineName | None = None,
     time_limit: float | None = None,
 ) -> Outcome:
-    """The most work, or total psi_sp, of any schedule whose organizations' utilities are near given
-    ones.
+    """Maximize the work, or total psi_sp, over schedules whose utilities are near given ones.
 
     Clairvoyant and offline like `max_utilization`; first in, first out inside an organization; need
     not be greedy.
@@ -69,8 +68,8 @@ def nearest(
     engine: EngineName | None = None,
     time_limit: float | None = None,
 ) -> Outcome:
-    """The schedule nearest to given utilities among those that do as much work, or reach as much
-    psi_sp, as `start`.
+    """Minimize the distance to given utilities over schedules with as much work, or psi_sp, as
+    `start`.
 
     Returns
     -------

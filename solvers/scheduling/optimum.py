@@ -1,6 +1,4 @@
-"""The best any schedule can do, knowing all jobs in advance: most work, or most total utility, by
-the horizon.
-"""
+"""Clairvoyant optimum of schedules: most work, or most total utility, by the horizon."""
 
 from __future__ import annotations
 
@@ -41,7 +39,7 @@ _STARTS = ("FIFO", "ROUNDROBIN", "FAIRSHARE", "UTFAIRSHARE", "CURRFAIRSHARE")
 
 @dataclass(frozen=True)
 class OptimumLimits:
-    """The sizes of programs by time that steer `max_utilization` and `max_utility`.
+    """Sizes of time-indexed programs for `max_utilization` and `max_utility`.
 
     Attributes
     ----------
@@ -60,8 +58,8 @@ LIMITS = OptimumLimits()
 
 
 def quicker_engine(instance: Scheduling, limits: OptimumLimits = LIMITS) -> EngineName:
-    """HiGHS on the program by time where that is small (measured 20 to 50 times faster there), and
-    for machines of different speeds; else CP-SAT on intervals.
+    """Engine for an instance: HiGHS on a small time-indexed program and for different speeds, else
+    CP-SAT on intervals.
     """
     if instance.speed is not None:
         return "highs"
@@ -80,8 +78,7 @@ def max_utilization(
     report: Report | None = None,
     limits: OptimumLimits = LIMITS,
 ) -> Outcome:
-    """The most work any schedule does before the horizon: what Theorem 6.2 compares greedy
-    schedules with.
+    """Maximize the work done before the horizon: the reference of Theorem 6.2 for greedy schedules.
 
     Clairvoyant and offline; first in, first out inside an organization; it may leave machines idle
     while jobs wait.
@@ -122,8 +119,7 @@ def max_utility(
     report: Report | None = None,
     limits: OptimumLimits = LIMITS,
 ) -> Outcome:
-    """The most total psi_sp any schedule reaches at the horizon; start, limit and bound as for
-    `max_utilization`.
+    """Maximize the total psi_sp at the horizon; start, limit and bound as for `max_utilization`.
 
     Which loss of it fairness, or being greedy, costs is left open by the paper (end of section 6).
 
@@ -154,8 +150,8 @@ def optimum(
     near: Nearness | None = None,
     limits: OptimumLimits = LIMITS,
 ) -> Outcome:
-    """The most of an objective, of all schedules or of those `nearest_efficient` given utilities,
-    as `start` must be.
+    """Maximize an objective over all schedules, or over those `nearest_efficient` to given
+    utilities (as `start` must be).
     """
     if instance.speed is not None and engine == "cp-sat":
         refuse_speeds()
@@ -244,9 +240,7 @@ def by_intervals(
     near: Nearness | None = None,
     least: int | None = None,
 ) -> Answer:
-    """CP-SAT on the interval model: a schedule, a bound in whole units, why it stopped, its word;
-    see there for near and least.
-    """
+    """Solve the interval model by CP-SAT: schedule, integer bound, reason for stopping, message."""
     half = clock.time_slice(2)  # CP-SAT takes as long to load the model, and looks at no clock then
     late = np.inf if half is None else clock.seconds + half
     try:
@@ -277,7 +271,7 @@ def by_time(
     near: Nearness | None = None,
     least: int | None = None,
 ) -> Answer:
-    """HiGHS on the time-indexed program, as `by_intervals`."""
+    """Solve the time-indexed program by HiGHS, with results as `by_intervals`."""
     built = time_indexed(instance, objective, near=near, least=least)
     answer = solve_program(
         built.program,
@@ -301,7 +295,7 @@ def by_time(
 def _begin(
     instance: Scheduling, start: Solution | None, objective: Objective, rules: bool
 ) -> tuple[Schedule, Stop]:
-    """The schedule to begin from, the one given or a better one of `rules`; and whether Ctrl-C came
+    """Start schedule: the given one or a better one of `rules`; and whether an interrupt came
     meanwhile.
     """
     if start is not None:
@@ -333,13 +327,13 @@ def distance(instance: Scheduling, schedule: Schedule, given: Integers) -> int:
 
 
 def worth_of(instance: Scheduling, schedule: Schedule, objective: Objective) -> int:
-    """Units of work, or total psi_sp, by the horizon."""
+    """Units of work, or total psi_sp, of a schedule by the horizon."""
     value = job_psi if objective == "utility" else job_units
     return int(value(instance, schedule, instance.horizon).sum())
 
 
 def _in_unit(report: Report, unit: float, divide: int) -> Report:
-    """A report in the objective's own unit from one in the engine's."""
+    """Progress callback in the objective's unit from one in the engine's."""
 
     def report_in_unit(
         seconds: float, objective: float | None, bound: float | None, text: str

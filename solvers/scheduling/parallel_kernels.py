@@ -1,4 +1,4 @@
-"""The event loop compiled for parallel jobs and machines of different speeds.
+"""Compiled event loop for parallel jobs and machines of different speeds.
 
 A running job brings `rate` units of work in each unit of time: its processors, or the speed of its
 machine; with speeds, what is left at the end takes a unit of time of its own, at a rate of its own.
@@ -46,7 +46,7 @@ from .game_kernels import (
 
 
 class Wide(NamedTuple):
-    """What is given, and where it stands, beyond sequential jobs on like machines."""
+    """Additional state for parallel jobs and machines of different speeds."""
 
     need: Ints  # (j,) machines a job takes, in the order of `Jobs`
     org: Ints  # (j,) its organization
@@ -83,7 +83,7 @@ def _push_both(heap: Ints, mark: Ints, slot: int, size: int, entry: int, tag: in
 
 @compiled
 def _drop_first_of_both(heap: Ints, mark: Ints, slot: int, size: int) -> None:
-    """Remove the smallest entry; `size` counts what is left."""
+    """Remove the smallest entry of both heaps; `size` is the new length."""
     last, tag = heap[slot + size], mark[slot + size]
     i = 0
     while True:
@@ -103,7 +103,7 @@ def _drop_first_of_both(heap: Ints, mark: Ints, slot: int, size: int) -> None:
 
 @compiled
 def _change_rate(board: Ints, desk: Ints, c: int, u: int, t: int, rate: int) -> None:
-    """From t on organization u gets so many units of work more in each unit of time."""
+    """From t on, organization u earns `rate` more units of work per unit of time."""
     b, s = rate * (1 - 2 * t), rate * (t * t - t)
     board[c, VALUE] += rate
     board[c, VALUE + 1] += b
@@ -115,7 +115,7 @@ def _change_rate(board: Ints, desk: Ints, c: int, u: int, t: int, rate: int) -> 
 
 @compiled
 def _change_lent(jobs: Jobs, state: State, wide: Wide, job: int, t: int, rate: int) -> None:
-    """DIRECTCONTR: from t on the owners of a job's machines earn so much more on each of them."""
+    """DIRECTCONTR: from t on, the owners of a job's machines earn `rate` more on each of them."""
     state.cursor[WORK] += len(jobs.owner)
     for machine in range(len(jobs.owner)):
         if wide.runs[machine] == job:
@@ -127,7 +127,7 @@ def _change_lent(jobs: Jobs, state: State, wide: Wide, job: int, t: int, rate: i
 
 @compiled
 def _rate_and_rest(jobs: Jobs, wide: Wide, job: int, kind: int) -> tuple[int, int]:
-    """Units of work in each unit of time, and what is left for a last one."""
+    """Units of work per unit of time, and the remainder for the last one."""
     if wide.related:
         return wide.speed[kind], jobs.processing[job] % wide.speed[kind]
     return wide.need[job], 0
@@ -135,7 +135,7 @@ def _rate_and_rest(jobs: Jobs, wide: Wide, job: int, kind: int) -> tuple[int, in
 
 @compiled
 def _drop_too_wide(state: State, wide: Wide, c: int, u: int) -> None:
-    """Jobs that need more machines than the coalition has leave the head of the queue."""
+    """Remove jobs that need more machines than the coalition has from the head of the queue."""
     job = state.desk[c, u, HEAD]
     while job < state.queue_end[u] and wide.need[job] > wide.machines[c]:
         job += 1
@@ -144,7 +144,7 @@ def _drop_too_wide(state: State, wide: Wide, c: int, u: int) -> None:
 
 @compiled
 def _arrive(coalitions: Coalitions, state: State, wide: Wide, c: int) -> bool:
-    """New jobs wait; whether there are any that the coalition can run."""
+    """Add new jobs to the queues; return whether the coalition can run any of them."""
     came = 0
     for place in range(coalitions.size[c]):
         u = coalitions.members[c, place]
@@ -162,7 +162,7 @@ def _begin_wide(
     jobs: Jobs, state: State, wide: Wide, slot: int, c: int, u: int, t: int, horizon: int
 ) -> tuple[int, int]:
     """Start the first waiting job of organization u in coalition c on the fastest free machines;
-    returns the job and the index of their speed.
+    return the job and the index of their speed.
     """
     job = int(state.desk[c, u, HEAD])
     state.desk[c, u, HEAD] = job + 1
@@ -192,8 +192,8 @@ def _begin_wide(
 def _finish_wide(
     jobs: Jobs, coalitions: Coalitions, state: State, wide: Wide, c: int, t: int, horizon: int
 ) -> bool:
-    """Take the jobs that end at t off their machines, and turn to their rests those that have one;
-    whether a machine is free again.
+    """Remove the jobs that end at t, and continue those with a remainder; return whether a machine
+    is free again.
     """
     slot, board, heap = coalitions.slot[c], state.board, state.heap
     direct = coalitions.rule[c] == DIRECTCONTR
@@ -229,8 +229,8 @@ def _finish_wide(
 
 @compiled
 def _must_choose(coalitions: Coalitions, state: State, wide: Wide, c: int) -> bool:
-    """Whether it matters whom the rule serves: several organizations wait, and not all of their
-    jobs fit, or not all into machines of one speed.
+    """Return whether the rule must choose: several organizations wait, and not all their jobs fit,
+    or not on machines of one speed.
     """
     if wide.related:
         kind = 0
@@ -249,7 +249,7 @@ def _must_choose(coalitions: Coalitions, state: State, wide: Wide, c: int) -> bo
 
 @compiled
 def _may_be_served(state: State, wide: Wide, c: int, u: int) -> bool:
-    """Whether a job of organization u waits, and with backfilling fits."""
+    """Return whether a job of organization u waits and, with backfilling, fits."""
     head = state.desk[c, u, HEAD]
     if head >= state.queue_end[u]:
         return False
@@ -260,7 +260,7 @@ def _may_be_served(state: State, wide: Wide, c: int, u: int) -> bool:
 def _choose_wide(
     jobs: Jobs, coalitions: Coalitions, state: State, wide: Wide, c: int, draw: float
 ) -> int:
-    """The organization that the rule serves next, or waits for; -1 for none."""
+    """Organization that the rule serves next, or waits for; -1 for none."""
     rule, key = coalitions.rule[c], state.key
     best, waiting = -1, 0
     for place in range(coalitions.size[c]):
@@ -289,8 +289,8 @@ def _take_machines(
     jobs: Jobs, state: State, wide: Wide, output: Output, job: int, kind: int, among: int,
     draw: float,
 ) -> None:  # fmt: skip
-    """DIRECTCONTR: a machine drawn uniformly among the free ones (of the fastest free speed) runs
-    the job, with as many of the next free ones, in a circle, as it takes besides.
+    """DIRECTCONTR: assign the job to a random free machine (of the fastest free speed) and the next
+    free ones in a circle.
     """
     skip, count = int(draw * among), len(jobs.owner)
     left = wide.need[job]
@@ -318,8 +318,8 @@ def _serve_wide(
     jobs: Jobs, coalitions: Coalitions, state: State, wide: Wide, output: Output, draws: Reals,
     c: int, t: int, horizon: int,
 ) -> None:  # fmt: skip
-    """Give the free machines to waiting jobs, one job at a time, until none is left, or nobody
-    waits, or the job that the rule chooses does not fit.
+    """Assign free machines to waiting jobs one job at a time, until none is free, nobody waits, or
+    the chosen job does not fit.
     """
     rule, board, slot = coalitions.rule[c], state.board, coalitions.slot[c]
     wanted, size = c == len(coalitions.mask) - 1, coalitions.size[c]
@@ -366,7 +366,7 @@ def run_wide(
     jobs: Jobs, coalitions: Coalitions, state: State, wide: Wide, output: Output, draws: Reals,
     horizon: int, least: int, budget: int,
 ) -> bool:  # fmt: skip
-    """`kernels.run` for parallel jobs, or machines of different speeds."""
+    """Process events for parallel jobs, or machines of different speeds, as `kernels.run`."""
     cursor, new, next_end, mask = state.cursor, state.new, state.next_end, coalitions.mask
     number, events = len(mask), len(jobs.event_time)
     spent = cursor[WORK] + budget

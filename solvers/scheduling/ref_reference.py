@@ -1,5 +1,5 @@
-"""REF in plain Python, for any utility: figures 1 and 3 read word by word, the reference the
-compiled one is held against.
+"""Plain Python implementation of REF for any utility, from figures 1 and 3: the reference for the
+compiled one.
 
 Every coalition keeps its schedule as lists, every value is worked out afresh from equation 3 (or
 whatever the utility is), and phi is exact. Exponential in the organizations and slow besides: for
@@ -22,7 +22,7 @@ Reading = Literal["figure", "definition"]
 
 @dataclass
 class _Coalition:
-    """One coalition: its queues, its running jobs, and the schedule so far."""
+    """Coalition with its queues, running jobs, and schedule."""
 
     members: list[int]
     machines: int
@@ -31,13 +31,13 @@ class _Coalition:
     ends: list[int] = field(default_factory=list)
 
     def free(self, t: int) -> int:
-        """Machines without a job at t."""
+        """Number of free machines at t."""
         return self.machines - sum(end > t for end in self.ends)
 
 
 @dataclass(frozen=True, eq=False)
 class PlainRef:
-    """Result of the plain REF: a schedule, and the values and utilities it follows from.
+    """Schedule of the plain REF, with values and utilities.
 
     Attributes
     ----------
@@ -59,7 +59,7 @@ def plain_ref(
     reading: Reading = "figure",
     clock: Clock | None = None,
 ) -> PlainRef:
-    """REF for any utility, coalition by coalition at every event.
+    """Simulate REF for any utility, coalition by coalition at every event.
 
     `figure`: the waiting organization of least psi - phi at t is served (figure 3). `definition`:
     the one whose start brings psi and phi of all closest in the Manhattan metric at t + 1
@@ -120,9 +120,7 @@ def _coalition(instance: Scheduling, mask: int) -> _Coalition:
 
 
 def _values(coalitions: dict[int, _Coalition], mask: int, utility: Utility, t: int) -> list[int]:
-    """Value at t of every subset of the coalition, by the mask of its places among the coalition's
-    members.
-    """
+    """Value at t of every subset of a coalition, by mask over its members."""
     members = coalitions[mask].members
     values = [0]
     for local in range(1, 1 << len(members)):

@@ -1,5 +1,4 @@
-"""The Shapley value of a game on coalitions, as whole numbers: equation 1 multiplied by lcm(1, ...,
-k).
+"""Shapley value of a coalition game in integers: equation 1 multiplied by lcm(1, ..., k).
 
 k binom(k-1, s) divides lcm(1, ..., k) for every s < k, so each weight s! (k-s-1)! / k! of equation
 1 becomes whole. Coalitions are bit masks: bit u stands for organization u.
@@ -17,12 +16,14 @@ from ...instances.scheduling.instance import Integers
 
 
 def scale(players: int) -> int:
-    """lcm(1, ..., k), the number every Shapley weight of k players is multiplied by."""
+    """lcm(1, ..., k), the common denominator of the Shapley weights of k players."""
     return lcm(*range(1, players + 1))
 
 
 def weights(players: int) -> list[int]:
-    """Weight of a coalition of s others, s = 0 ... k - 1, times `scale`: equation 1."""
+    """Shapley weight (times `scale`) of a coalition of s other players, s = 0 ... k - 1: equation
+    1.
+    """
     whole = scale(players)
     return [whole // (players * comb(players - 1, size)) for size in range(players)]
 
@@ -44,13 +45,13 @@ def scaled_shares(values: Sequence[int], players: int) -> list[int]:
 
 
 def shares(values: Sequence[int], players: int) -> list[Fraction]:
-    """phi as exact fractions."""
+    """Shapley value phi as exact fractions."""
     whole = scale(players)
     return [Fraction(total, whole) for total in scaled_shares(values, players)]
 
 
 def kernel_weights(players: int) -> tuple[Integers, Integers]:
-    """What a subset's value counts for each of its members, for coalitions of every size s at 2^s +
+    """Weights of a subset's value for its members in coalitions of every size s, at index 2^s +
     subset; and scales.
 
     scale(s) phi of u in C = sum over the subsets of C that hold u of weight x value, minus a sum

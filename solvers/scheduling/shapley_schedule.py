@@ -1,5 +1,5 @@
 """REF: the schedule that follows the Shapley value (Skowron and Rzadca, section 3 and figures 1 and
-3), and its phi.
+3).
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _READINGS = {"figure": "REF", "definition": "REF-next"}
 
 @dataclass(frozen=True, eq=False)
 class Reference:
-    """What the Shapley schedule of an instance says, at the horizon.
+    """Result of REF at the horizon: values and utilities.
 
     Attributes
     ----------
@@ -50,7 +50,7 @@ class Reference:
     contended: int
 
     def phi(self, psi: npt.ArrayLike | None = None) -> list[Fraction]:
-        """Contribution of each organization (equation 1), the sub-coalitions' values being REF's.
+        """Contribution of each organization (equation 1), with REF's values of sub-coalitions.
 
         Parameters
         ----------
@@ -74,8 +74,8 @@ def ref(
     report: Report | None = None,
     limits: LoopLimits = LIMITS,
 ) -> Outcome:
-    """The schedule in which every organization's utility follows its Shapley value, through all 2^k
-    coalitions.
+    """Schedule jobs such that every organization's utility follows its Shapley value, through all
+    2^k coalitions.
 
     Parameters
     ----------
@@ -164,8 +164,8 @@ def play_ref(
     partial: bool = False,
     limits: LoopLimits = LIMITS,
 ) -> Simulation:
-    """All coalitions' schedules by REF, in order of size, values recorded at `samples` and the
-    horizon.
+    """Simulate the REF schedules of all coalitions, by size, with values recorded at `samples` and
+    the horizon.
 
     With a `time_limit`, or with `partial` at Ctrl-C, look at `stop` before the values; see
     `simulate`.
@@ -188,7 +188,7 @@ def play_ref(
 
 
 def reference_of(played: Simulation) -> Reference:
-    """Values by mask and the wanted schedule's utilities at the horizon."""
+    """Values by mask, and utilities of the wanted schedule at the horizon."""
     values = [0] * (len(played.masks) + 1)
     for mask, value in zip(played.masks.tolist(), played.values[:, -1].tolist(), strict=True):
         values[mask] = value
@@ -205,7 +205,7 @@ def reference_of(played: Simulation) -> Reference:
 def validate_ref(
     instance: Scheduling, reading: Reading, memory: Memory, time_limit: float | None = None
 ) -> None:
-    """Refuse what REF cannot do, before any work starts."""
+    """Raise InvalidOption for instances that REF cannot handle."""
     k = instance.organizations
     if time_limit is None and steps(instance) > MOST_WORK:
         raise InvalidOption(
@@ -233,8 +233,8 @@ def validate_ref(
 
 
 def steps(instance: Scheduling) -> float:
-    """How many steps REF takes at worst: 3^k for each job, ten times as many for jobs of several
-    processors and machines of different speeds.
+    """Worst-case number of steps of REF: 3^k for each job, ten times as many for parallel jobs and
+    different speeds.
     """
     return 3.0**instance.organizations * instance.jobs * (1 if instance.sequential else 10)
 
@@ -247,9 +247,7 @@ _known_lock = threading.Lock()
 
 
 def affordable(instance: Scheduling) -> bool:
-    """Whether REF takes seconds rather than minutes: 3^k times the number of jobs, and its numbers
-    fit.
-    """
+    """Return whether REF takes seconds rather than minutes."""
     if 3.0**instance.organizations * instance.jobs > _WORK:
         return False
     try:
@@ -261,9 +259,7 @@ def affordable(instance: Scheduling) -> bool:
 
 @validate_options
 def reference(instance: Scheduling, reading: Reading = "figure") -> Reference:
-    """REF's values and utilities, worked out once per instance and reading (the last 32 are
-    kept).
-    """
+    """Values and utilities of REF, cached for the last 32 instances and readings."""
     with _known_lock:
         found = _known.get((instance, reading))
     if found is None:
@@ -273,7 +269,7 @@ def reference(instance: Scheduling, reading: Reading = "figure") -> Reference:
 
 
 def remember(instance: Scheduling, reading: Reading, found: Reference) -> None:
-    """Keep a reference for the metrics of other schedules of the same instance."""
+    """Cache a reference for the metrics of other schedules of the instance."""
     with _known_lock:
         _known[instance, reading] = found
         while len(_known) > 32:
@@ -283,7 +279,7 @@ def remember(instance: Scheduling, reading: Reading, found: Reference) -> None:
 def _plain(
     instance: Scheduling, utility: str, reading: Reading, time_limit: float | None
 ) -> Outcome:
-    """REF for another utility: a schedule fair by that utility, which psi_sp does not judge."""
+    """REF for another utility than psi_sp, by the plain implementation."""
     if instance.organizations > _PLAIN_ORGANIZATIONS:
         raise InvalidOption(
             f"utility {utility!r} goes through the plain-Python REF, which takes at most "

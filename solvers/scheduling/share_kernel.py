@@ -1,4 +1,6 @@
-"""Admission by the share of borrowed quota, as Kueue's fair sharing within one cohort, compiled."""
+"""Compiled admission by the share of borrowed quota, as in Kueue's fair sharing within one
+cohort.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +23,7 @@ def admit(
     first: Ints, release: Ints, processing: Ints, width: Ints, owner: Ints, quota: Ints,
     borrowing: Ints, lending: Ints, weight: Ints, horizon: int, start: Ints,
 ) -> None:  # fmt: skip
-    """Put the starts of jobs, which come queue by queue in their order, into `start`.
+    """Compute the starts of jobs, given queue by queue in order, into `start`.
 
     Of the queues whose first waiting job fits, the one goes next whose use above its quota, with
     that job, is least over its weight (0: the last of all), then the one that has waited longest. A

@@ -553,7 +553,7 @@ def test_names_are_words_of_the_field() -> None:
 
 
 BUDGET = {
-    "solvers": (41_328, 27_306),
+    "solvers": (41_269, 27_306),
     "analysis": (20_355, 13_973),
     "instances": (21_579, 14_440),
     "models": (5_305, 3_416),

@@ -1,12 +1,10 @@
-"""How long the exact methods of colocation take.
+"""How long `optimal` takes for agents that all differ, beside PyMatching and rustworkx.
 
-    python benchmarks/bench_colocation.py [--only TABLE]
-    python benchmarks/bench_colocation.py --only pairing --agents 5000
+    python benchmarks/bench_colocation.py [--agents 5000]
 
-pairing: peers run in processes of their own, which 600 processor seconds end (--peer-seconds). The
-marks: 1,000 points of a plane in .3 s, 2,000 in 1 s, 5,000 in 10 s and 2 GB, never after a peer.
-
-The first call of each is a warm-up, so imports are not counted. Targets stand in the last column.
+Peers run in processes of their own, which 600 processor seconds end (--peer-seconds). The marks:
+1,000 points of a plane in .3 s, 2,000 in 1 s, 5,000 in 10 s and 2 GB, never after a peer. The first
+call is a warm-up, so imports are not counted.
 """
 
 from __future__ import annotations
@@ -23,31 +21,14 @@ import numpy as np
 from form import Rows, parser, timed
 
 from cotenant.instances.colocation import Colocation
-from cotenant.instances.colocation.generators import population, score_preferences
+from cotenant.instances.colocation.generators import score_preferences
 from cotenant.instances.colocation.objective import mean_penalty
-from cotenant.models.colocation import penalty_program, stable_program
-from cotenant.models.colocation.readable import predictor, stable_model
-from cotenant.models.program import from_pyomo
-from cotenant.solvers.colocation import find_stable, optimal
-from cotenant.solvers.colocation.stable import stable
+from cotenant.solvers.colocation import optimal
 
 REPEATS = 3
 
 SIZES = (500, 1_000, 2_000)
-"""Agents of `pairing`."""
-
-
-def types_with_counts(types: int, agents: int, seed: int = 0) -> Colocation:
-    """More types than the paper's twenty: sensitivity times pressure with noise, counts at
-    random.
-    """
-    rng = np.random.default_rng(seed)
-    penalty = rng.uniform(0.2, 1, types)[:, None] * rng.uniform(0, 0.5, types) + rng.normal(
-        0, 0.02, (types, types)
-    )
-    return Colocation(
-        penalty.clip(-0.02, 0.9).round(4), rng.multinomial(agents, np.ones(types) / types)
-    )
+"""Numbers of agents."""
 
 
 def different(agents: int, family: str, seed: int = 0) -> Colocation:
@@ -60,46 +41,6 @@ def different(agents: int, family: str, seed: int = 0) -> Colocation:
     return Colocation(
         rng.random((agents, agents)) if family == "uniform" else apart, np.ones(agents, dtype=int)
     )
-
-
-def twenty(agents: int) -> Colocation:
-    """The paper's types."""
-    return population(agents=agents, mix="uniform", rng=np.random.default_rng(0))
-
-
-def stability(rows: Rows) -> None:
-    """Is there a pairing without blocking pairs?"""
-    for name, made, target in (
-        ("20 types, 1,000 agents", twenty(1_000), 1.0),
-        ("20 types, 1,000,000 agents", twenty(1_000_000), 1.0),
-        ("100 types, 1,000 agents", types_with_counts(100, 1_000), 10.0),
-    ):
-        for engine in ("highs", "cp-sat"):
-            run = partial(find_stable, made, engine=engine)
-            run()
-            found, wall, cpu = timed(run, REPEATS)
-            rows.add(
-                "find_stable", instance=name, engine=engine, status=found.status.value, wall=wall,
-                cpu=cpu, target=target,
-            )  # fmt: skip
-
-
-def penalty(rows: Rows) -> None:
-    """The least mean penalty: by types, and as a least matching of half a million pairs."""
-    cases: list[tuple[str, Colocation, float | None]] = [
-        (f"20 types, {agents:,} agents", twenty(agents), 0.1) for agents in (1_000, 1_000_000)
-    ]
-    cases += [
-        (f"{agents} different, {family}", different(agents, family), None)
-        for family in ("uniform", "scores", "plane")
-        for agents in (200, 1_000)
-    ]
-    for name, made, target in cases:
-        optimal(made)
-        found, wall, cpu = timed(partial(optimal, made), REPEATS)
-        rows.add(
-            "optimal", instance=name, status=found.status.value, wall=wall, cpu=cpu, target=target
-        )
 
 
 def by_pymatching(weight: np.ndarray) -> float:
@@ -193,56 +134,15 @@ def pairing(
             )  # fmt: skip
 
 
-def building(rows: Rows) -> None:
-    """The readable statement against the arrays that solvers are given, at 20 types."""
-    made = twenty(1_000)
-    for name, arrays, readable in (
-        ("penalty", penalty_program, predictor),
-        ("stable", stable_program, stable_model),
-    ):
-        arrays(made), from_pyomo(readable(made))
-        ours = timed(partial(arrays, made), REPEATS)
-        pyomo = timed(lambda readable=readable: from_pyomo(readable(made)), REPEATS)
-        rows.add("building a program", program=name, arrays=ours.cpu, pyomo=pyomo.cpu)
-
-
-def levels(rows: Rows) -> None:
-    """The fewest blocking pairs of many types, and the least penalty then: are both proved?"""
-    for seed in range(REPEATS):
-        run = timed(partial(stable, types_with_counts(100, 1_000, seed), time_limit=60))
-        first, second = run.value.certificate["levels"]
-        rows.add(
-            "stable, both levels", instance="100 types, 1,000 agents", seed=seed,
-            blocking_pairs=first["value"], first=first["status"], second=second["status"],
-            wall=run.wall, cpu=run.cpu, target=8.0,
-        )  # fmt: skip
-
-
-TABLES = {
-    "levels": levels,
-    "stability": stability,
-    "penalty": penalty,
-    "pairing": pairing,
-    "building": building,
-}
-
-
 def main() -> None:
-    """Run the tables asked for."""
+    """Print a row for each number of agents and family."""
     command = parser(__doc__)
-    command.add_argument("--only", action="append", choices=list(TABLES))
-    command.add_argument("--agents", type=int, nargs="+", default=SIZES, help="of pairing")
+    command.add_argument("--agents", type=int, nargs="+", default=SIZES)
     command.add_argument("--peer", action="append", choices=list(MATCHERS), help="not all peers")
     command.add_argument("--peer-seconds", type=int, default=600)
     asked = command.parse_args()
-    rows = Rows(asked.json)
-    matchers = partial(pairing, sizes=asked.agents, asked=asked.peer or tuple(MATCHERS))
-    tables: dict[str, Callable[[Rows], None]] = {
-        **TABLES,
-        "pairing": partial(matchers, seconds=asked.peer_seconds),
-    }
-    for name in asked.only or tables:
-        tables[name](rows)
+    peers = asked.peer or tuple(MATCHERS)
+    pairing(Rows(asked.json), asked.agents, peers, asked.peer_seconds)
 
 
 if __name__ == "__main__":

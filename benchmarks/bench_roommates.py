@@ -29,8 +29,6 @@ from form import Rows, parser, timed
 
 from cotenant.instances.colocation.stability import better_partners
 from cotenant.solvers.roommates import (
-    UNRANKED,
-    blocking_pairs,
     fewest_blocking_pairs,
     fewest_with_ties,
     irving,
@@ -210,113 +208,6 @@ def irving_table(sizes: list[int], peer_most: int, rows: Rows) -> None:
         )  # fmt: skip
 
 
-def classic_rows(rank: Any) -> tuple[list[tuple[int, int]], list[list[int]], list[list[int]]]:
-    """Acceptable pairs; per pair, those at least as good for one of its two agents; per agent, its
-    pairs.
-    """
-    agents = len(rank)
-    pairs = [
-        (i, j)
-        for i in range(agents)
-        for j in range(i + 1, agents)
-        if max(rank[i, j], rank[j, i]) < UNRANKED
-    ]
-    number = {pair: place for place, pair in enumerate(pairs)}
-    of_agent = [
-        [number[min(i, j), max(i, j)] for j in range(agents) if j != i and rank[i, j] < UNRANKED]
-        for i in range(agents)
-    ]
-    as_good = []
-    for i, j in pairs:
-        cover = {number[min(i, c), max(i, c)] for c in range(agents) if rank[i, c] <= rank[i, j]}
-        cover |= {number[min(j, c), max(j, c)] for c in range(agents) if rank[j, c] <= rank[j, i]}
-        as_good.append(sorted(cover))
-    return pairs, as_good, of_agent
-
-
-def by_cp_sat(rank: Any, limit: float) -> str:
-    """The classic program in CP-SAT, one worker."""
-    from ortools.sat.python import cp_model
-
-    pairs, as_good, of_agent = classic_rows(rank)
-    model = cp_model.CpModel()
-    together = [model.new_bool_var("") for _ in pairs]
-    blocks = [model.new_bool_var("") for _ in pairs]
-    for mine in of_agent:
-        model.add_exactly_one(together[p] for p in mine)
-    for p, cover in enumerate(as_good):
-        model.add_bool_or([*(together[c] for c in cover), blocks[p]])
-    model.minimize(sum(blocks))
-    solver = cp_model.CpSolver()
-    solver.parameters.num_workers = 1
-    solver.parameters.max_time_in_seconds = limit
-    status = solver.solve(model)
-    best = (
-        round(solver.objective_value) if status in (cp_model.OPTIMAL, cp_model.FEASIBLE) else "none"
-    )
-    return f"{best} ({'proved' if status == cp_model.OPTIMAL else 'not proved'})"
-
-
-def by_highs(rank: Any, limit: float) -> str:
-    """The classic program in HiGHS, one thread."""
-    import highspy
-    from scipy.sparse import csr_array
-
-    pairs, as_good, of_agent = classic_rows(rank)
-    size = len(pairs)
-    rows = [(mine, 1.0, 1.0) for mine in of_agent]
-    rows += [([*cover, size + p], 1.0, highspy.kHighsInf) for p, cover in enumerate(as_good)]
-    starts = np.cumsum([0, *(len(row) for row, _, _ in rows)])
-    columns = np.concatenate([row for row, _, _ in rows])
-    matrix = csr_array((np.ones(len(columns)), columns, starts), shape=(len(rows), 2 * size))
-    program = highspy.HighsLp()
-    program.num_col_, program.num_row_ = 2 * size, len(rows)
-    program.col_cost_ = np.repeat([0.0, 1.0], size)
-    program.col_lower_, program.col_upper_ = np.zeros(2 * size), np.ones(2 * size)
-    program.row_lower_ = np.array([low for _, low, _ in rows])
-    program.row_upper_ = np.array([high for _, _, high in rows])
-    program.a_matrix_.format_ = highspy.MatrixFormat.kRowwise
-    program.a_matrix_.start_, program.a_matrix_.index_, program.a_matrix_.value_ = (
-        matrix.indptr,
-        matrix.indices,
-        matrix.data,
-    )
-    program.integrality_ = [highspy.HighsVarType.kInteger] * (2 * size)
-    solver = highspy.Highs()
-    for option, value in (
-        ("output_flag", False),
-        ("threads", 1),
-        ("time_limit", limit),
-        ("mip_rel_gap", 0.0),
-    ):
-        solver.setOptionValue(option, value)
-    solver.passModel(program)
-    solver.run()
-    proved = solver.getModelStatus() == highspy.HighsModelStatus.kOptimal
-    return f"{solver.getInfo().objective_function_value:g} ({'proved' if proved else 'not proved'})"
-
-
-def program_table(agents: int, number: int, limit: float, rows: Rows) -> None:
-    """The search beside the plain integer program, on uniform instances without a stable
-    matching.
-    """
-    title = f"the plain integer program, {agents} agents, no stable matching, at most {limit:g} s"
-    seed = 0
-    while number:
-        rank = instance("uniform", agents, seed)
-        seed += 1
-        if stable_partition(rank).odd == 0:
-            continue
-        number -= 1
-        found = timed(partial(fewest_blocking_pairs, rank))
-        peers = {"CP-SAT": timed(partial(by_cp_sat, rank, limit))}
-        peers["HiGHS"] = timed(partial(by_highs, rank, limit))
-        rows.add(title, program="search", seed=seed - 1, fewest=found.value.value, wall=found.wall)
-        for name, run in peers.items():
-            rows.add(title, program=name, seed=seed - 1, fewest=run.value, wall=run.wall)
-        assert len(blocking_pairs(rank, found.value.partner)) == found.value.value
-
-
 def main() -> None:
     """Parse the options and print the tables."""
     command = parser(__doc__)
@@ -331,19 +222,14 @@ def main() -> None:
         default=500,
         help="largest instance given to algmatch and matching (default 500)",
     )
-    command.add_argument(
-        "--program-limit", type=float, default=60.0, help="seconds per integer program (default 60)"
-    )
-    command.add_argument(
-        "--quick", action="store_true", help="5 instances, 5 seconds, a small integer program"
-    )
+    command.add_argument("--quick", action="store_true", help="5 instances, 5 seconds")
     command.add_argument(
         "--irving", action="store_true", help="only Irving's algorithm beside other programs"
     )
     options = command.parse_args()
     rows = Rows(options.json)
     if options.quick:
-        options.seeds, options.limit, options.program_limit, options.peer_most = 5, 5.0, 5.0, 200
+        options.seeds, options.limit, options.peer_most = 5, 5.0, 200
     fewest_blocking_pairs(instance("uniform", 20, 0))  # kernels are compiled now
     irving(instance("uniform", 4, 0))
     if options.irving:
@@ -354,8 +240,6 @@ def main() -> None:
     ties_table(options.seeds, options.limit, options.family, rows)
     if not options.family:
         irving_table([100, 200, 500, 1000, 2000], options.peer_most, rows)
-        agents, number = (40, 2) if options.quick else (60, 3)
-        program_table(agents, number, options.program_limit, rows)
 
 
 if __name__ == "__main__":

@@ -564,7 +564,7 @@ BUDGET = {
     "papers": (6_174, 4_510),
     "cli": (3_738, 2_533),
     "tests": (57_776, 45_883),
-    "benchmarks": (7_287, 5_661),
+    "benchmarks": (6_948, 5_383),
 }
 """Lines of each layer's Python files, and those of code (without blanks, comments and docstrings):
 whoever adds takes out, or changes a row in a commit of its own that says why.

@@ -35,8 +35,8 @@ MOST_LEFT = 3_000
 
 
 def optimal(task: Task) -> Proof:
-    """Of `optimal`: the method's own prices, exactly, and where they leave a gap a tree over the
-    groups that an answer of less penalty could have.
+    """Proof of `optimal`: the method's exact prices and, where they leave a gap, a tree over the
+    groups that a better answer could use.
     """
     with claimed_if_refused(0.5):  # what is listed is gone through again for prices and a tree
         given = Groups(task.case({}, []))
@@ -66,8 +66,8 @@ def optimal(task: Task) -> Proof:
 
 
 def _by_pairs(task: Task, given: Groups) -> list[dict[str, Any]]:
-    """The multipliers of a matching of the different jobs; nothing where jobs are no such pairs, or
-    blossoms prove less than the answer's value.
+    """Multipliers of a matching of different jobs in pairs; none for other instances, or if
+    blossoms do not prove the value.
     """
     if max(given.count) > 1 or any(len(group) > 2 for _, group, _ in given.columns):
         return []
@@ -79,8 +79,8 @@ def _by_pairs(task: Task, given: Groups) -> list[dict[str, Any]]:
 
 
 def pairing_step(given: Groups, mate: Integers, clock: Clock) -> dict[str, Any] | None:
-    """The multipliers of a matching of different jobs in pairs, in the verifier's whole numbers;
-    None where there is no time, or numbers are too long.
+    """Multipliers of a matching of different jobs in pairs as the verifier's integers; None without
+    time or if numbers are too long.
 
     Parameters
     ----------
@@ -112,7 +112,7 @@ def pairing_step(given: Groups, mate: Integers, clock: Clock) -> dict[str, Any] 
 
 
 def _hint(prices: list[Fraction], over: int) -> dict[str, Any]:
-    """Prices rounded to parts of one unit of the instance."""
+    """Prices rounded to parts of a unit of the instance."""
     numbers = [round(price * over) for price in prices]
     shared = math.gcd(over, *numbers)
     return {"prices": multipliers([number // shared for number in numbers], over // shared)}

@@ -1,5 +1,5 @@
-"""Proofs of the most total speed: prices of jobs, and for each kind of VM a tree whose leaves are
-rents of its cores.
+"""Proofs of the maximum total speed: prices of jobs, and for each kind of VM a tree whose leaves
+are core rents.
 
 The theorem stands above `Admission.bound` in the verifier.
 """
@@ -35,13 +35,13 @@ COARSE = (1, 2, 6, 60)
 
 
 def optimal(task: Task) -> Proof:
-    """Of `optimal`, its total speed."""
+    """Proof of `optimal` and its total speed."""
     return _strongest(task)
 
 
 def most_jobs(task: Task) -> Proof:
-    """Of `most-jobs`: the share served, which needs no prices, and the total speed among as
-    many.
+    """Proof of `most-jobs`: the share of jobs served, and the total speed among such
+    assignments.
     """
     speed = task.options.get("then", "speed") == "speed"
     then = [_strongest(task).levels[0].steps] if speed else []
@@ -49,7 +49,7 @@ def most_jobs(task: Task) -> Proof:
 
 
 def _strongest(task: Task) -> Proof:
-    """The proof of the coarsest prices that prove the total speed, or of fine ones."""
+    """Proof with the coarsest prices that prove the total speed, or with fine ones."""
     given = task.instance
     value = float((given.speed * task.outcome.solution.cores).sum())  # type: ignore[union-attr]
     prices, core_prices = _prices(task, value)
@@ -71,7 +71,7 @@ def _strongest(task: Task) -> Proof:
 
 
 def _prices(task: Task, value: float) -> tuple[Floats, Floats]:
-    """(J,) good prices of jobs and (V, C) of cores: those of the method, or by column
+    """Good prices (J,) of jobs and (V, C) of cores: those of the method, or from column
     generation.
     """
     given, certificate = task.instance, task.outcome.certificate
@@ -89,9 +89,7 @@ def _prices(task: Task, value: float) -> tuple[Floats, Floats]:
 
 
 class _Tree:
-    """The tree of one kind of VM: linear programs over parts of jobs, branched on until they are
-    whole.
-    """
+    """Branch-and-bound tree of one kind of VM, over linear programs with fractional jobs."""
 
     def __init__(
         self,
@@ -107,7 +105,7 @@ class _Tree:
         self.program = _program(given, cores, prices)
 
     def whole(self) -> Any:
-        """The tree, nodes as objects and leaves as arrays of rents."""
+        """The tree: nodes as objects, leaves as arrays of rents."""
         return self._below({})
 
     def _below(self, decided: dict[int, bool]) -> Any:
@@ -141,7 +139,7 @@ class _Tree:
 
 
 def _program(given: Admission, cores: Integers, prices: Floats) -> LinearProgram:
-    """The most speed less prices of jobs on one VM, parts of jobs allowed; the first rows are its
+    """Linear program of the most speed minus prices of jobs on one VM; the first rows are its
     cores.
     """
     jobs, types = given.jobs, given.types
@@ -156,7 +154,7 @@ def _program(given: Admission, cores: Integers, prices: Floats) -> LinearProgram
 
 
 def _on_grid(tree: Any, over: int) -> Any:
-    """A tree with its leaves as whole numbers."""
+    """Tree with integer leaves."""
     if isinstance(tree, dict):
         return {
             name: entry if name == "job" else _on_grid(entry, over) for name, entry in tree.items()

@@ -1,4 +1,6 @@
-"""Leximin of whole cores: for each level a tree of boxes, whose leaves are empty once squeezed."""
+"""Proofs of leximin with integer cores: for each level a tree of boxes that are empty after
+propagation.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +29,7 @@ MOST_NODES = 20_000
 
 
 def leximin(task: Task) -> Proof:
-    """Of `leximin`: its levels in order, as far as time allows."""
+    """Proof of the levels of `leximin` in order, as far as time allows."""
     solution: Any = task.outcome.solution
     if solution is None:
         raise Claimed("there is no answer")
@@ -54,8 +56,8 @@ def leximin(task: Task) -> Proof:
 
 
 def _weights(task: Task) -> dict[str, Any]:
-    """Weights of users at which little can be had in all, and points for its tangents: the least of
-    a convex function, by its gradient.
+    """Weights of users that minimize the total over all divisions, and tangent points, by gradient
+    steps on a convex function.
     """
     from scipy.optimize import minimize
 
@@ -82,8 +84,8 @@ def _weights(task: Task) -> dict[str, Any]:
 
 
 def _branch(boxes: Boxes, least: list[int], most: list[int]) -> tuple[int, int] | None:
-    """The job whose box matters most to its user's ratio, cut where half of that is gained; None
-    when no job has a choice.
+    """Job whose box matters most to its user's ratio, and the value at which to split it; None if
+    no job has a choice.
     """
 
     def matters(job: int) -> float:

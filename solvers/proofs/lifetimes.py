@@ -1,4 +1,4 @@
-"""Proofs of peaks and server-times: the steps that the search kept (`verify.lifetimes`)."""
+"""Proofs of peaks and server-times: steps that the search stored (`verify.lifetimes`)."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from . import Task, strongest_proof
 
 
 def stored_steps(task: Task) -> Proof:
-    """Of `min-peak` and `hindsight`."""
+    """Proof of `min-peak` and `hindsight`."""
     certificate = task.outcome.certificate
     steps = certificate.get("search", certificate).get("steps", ())
     return strongest_proof(task, [steps])

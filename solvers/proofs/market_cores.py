@@ -1,5 +1,5 @@
-"""What proofs of markets share: cores from floats to fractions that overfill no server, the
-decimals that prove enough, and trees of boxes.
+"""Shared parts of market proofs: fractional cores within capacities, decimals that prove enough,
+and trees of boxes.
 """
 
 from __future__ import annotations
@@ -31,7 +31,8 @@ makes the smallest file.
 
 
 def fractional_cores(task: Task, cores: Floats, digits: int) -> dict[str, Any]:
-    """Cores (k,) with at most this many decimals, more where servers are smaller than a core.
+    """Cores (k,) with at most `digits` decimals (more on servers smaller than a core), within
+    capacities.
 
     What rounding leaves over on a server that is meant to be full, or takes too much, its largest
     job gets or gives.
@@ -63,8 +64,8 @@ def best_attempt(
     enough: float,
     attempts: Iterable[tuple[int, bool]] = ATTEMPTS,
 ) -> Proof:
-    """The best proof of some decimals and points, by the error of its level: the first that is off
-    by no more than `enough`, where there is one.
+    """Proof with the fewest decimals and points whose error is at most `enough`, else the one of
+    least error.
     """
     best: Proof | None = None
     with suppress(KeyboardInterrupt):  # the best by then
@@ -89,7 +90,7 @@ def box_tree(
     most_nodes: int,
     look: Callable[[list[int], list[int]], dict[str, Any] | tuple[int, int] | None],
 ) -> list[Any] | None:
-    """The nodes of a tree of boxes; None when time or nodes run out, or a box stays open.
+    """Nodes of a tree of boxes; None if time or nodes run out, or a box stays open.
 
     `look` gives of a box, which is the least and the most of each job, its leaf, or the job and the
     cores at which it is split, or None where it stays open.
@@ -117,7 +118,5 @@ def box_tree(
 
 
 def points(cores: Floats, over: int) -> dict[str, Any]:
-    """Points of tangents near some cores, above 0: at 0 the tangent of a job with f near 0 is
-    steep beyond all use.
-    """
+    """Tangent points near some cores, bounded away from 0 where tangents are steep."""
     return multipliers([max(1, number) for number in on_grid(cores, over)], over)

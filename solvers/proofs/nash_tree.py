@@ -1,4 +1,4 @@
-"""The most Nash welfare of whole cores: a tree of boxes, in each of which a linear bound is close.
+"""Proofs of the maximum Nash welfare with integer cores: a tree of boxes with linear bounds.
 
 What a leaf proves stands above `market_nash_welfare` in the verifier.
 """
@@ -21,9 +21,7 @@ ENOUGH = 1e-9
 
 
 def nash_tree(task: Task, market: Market) -> list[Any] | None:
-    """The nodes of a tree whose leaves are not above the answer of the market; None if there is
-    none.
-    """
+    """Nodes of a tree whose leaves are at most the answer's welfare; None if there is none."""
     if not all(market.by_user(market.values())[i] for i in market.active):
         return None  # a welfare of 0 has no logarithm to bound
     try:
@@ -35,7 +33,7 @@ def nash_tree(task: Task, market: Market) -> list[Any] | None:
 
 
 class _Leaves:
-    """What may close a box: utilities and prices near its best."""
+    """Data that may close a box: utilities and prices near its optimum."""
 
     def __init__(self, boxes: Boxes) -> None:
         self.boxes, market = boxes, boxes.market
@@ -46,7 +44,7 @@ class _Leaves:
         self.goal = self._welfare(market.by_user(market.values())) + ENOUGH
 
     def look(self, least: list[int], most: list[int]) -> dict[str, Any] | tuple[int, int] | None:
-        """The leaf of a box, or where to split it."""
+        """Leaf of a box, or where to split it."""
         leaf, above, cut = self._leaf(least, most)
         return leaf if above <= self.goal else cut
 
@@ -57,8 +55,8 @@ class _Leaves:
     def _leaf(
         self, least: list[int], most: list[int]
     ) -> tuple[dict[str, Any], float, tuple[int, int] | None]:
-        """Utilities near the best of a box and prices of cores, what they prove, and where to split
-        the box if that is not enough.
+        """Utilities near the optimum of a box and prices of cores, with the bound they prove, and
+        where to split the box.
         """
         market, low, user = self.boxes.market, self.boxes.low, self.users
         cores, worth = self._filled(least, most)
@@ -85,7 +83,7 @@ class _Leaves:
         return leaf, above, cut
 
     def _filled(self, least: list[int], most: list[int]) -> tuple[list[int], list[int]]:
-        """Cores of a box given one by one to whom they help most, and what users have of them."""
+        """Greedy cores within a box, and the users' utilities."""
         market, low, user = self.boxes.market, self.boxes.low, self.users
         cores, left = least[:], self.boxes.room[:]
         worth = [0] * len(market.budget)

@@ -1,5 +1,5 @@
-"""Proofs of the fewest and the cheapest servers: prices of VMs, and a tree over the fillings of
-servers that they leave.
+"""Proofs of the fewest and the cheapest servers: prices of VMs, and a tree over the remaining
+fillings.
 
 What prices prove, and a tree besides, stands above `priced` in the verifier.
 """
@@ -60,7 +60,7 @@ shorter.
 
 
 def cheapest(task: Task) -> Proof:
-    """Of `min-servers`, `cp-sat` and `min-cost`."""
+    """Proof of `min-servers`, `cp-sat` and `min-cost`."""
     costs, infeasible = task.method == "min-cost", task.outcome.status is Status.INFEASIBLE
     claimed = math.ceil((task.outcome.bound or 0) - 1e-6)
     if task.instance.services:
@@ -85,9 +85,7 @@ def cheapest(task: Task) -> Proof:
 
 
 def _services(task: Task, claimed: int, *, costs: bool) -> tuple[dict[str, Any], ...]:
-    """The coarsest prices of sizes that prove what a method reported; a tree, where none do; the
-    best prices, where there is no tree either.
-    """
+    """Coarsest prices of sizes that prove the reported value; else a tree; else the best prices."""
     below = None if task.outcome.status is Status.INFEASIBLE else claimed
     best: Prices | None = None
     if below is not None:
@@ -110,8 +108,8 @@ def _services(task: Task, claimed: int, *, costs: bool) -> tuple[dict[str, Any],
 
 
 def max_min_share(task: Task) -> Proof:
-    """Of `max-min-share`: that there is no room for VMs that give everybody a larger share; and by
-    trees that no placement is better at a later level, as far as time allows.
+    """Proof of `max-min-share`: prices for the least share, and trees for later levels as far as
+    time allows.
     """
     given, solution = task.instance, task.outcome.solution
     if not isinstance(solution, Placement):
@@ -148,7 +146,9 @@ def max_min_share(task: Task) -> Proof:
 
 
 def max_utilization(task: Task) -> Proof:
-    """Of packing's `max-utilization`: multipliers of the program over maximal combinations."""
+    """Proof of packing's `max-utilization`: multipliers of the program over maximal
+    combinations.
+    """
     solution = task.outcome.solution
     if task.options.get("least_share"):
         raise Claimed("that every user has a least share is not part of the proof")
@@ -158,7 +158,7 @@ def max_utilization(task: Task) -> Proof:
 
 
 def _utilization_steps(task: Task) -> list[list[dict[str, Any]]]:
-    """Prices from coarse to fine; none where there is no time for them."""
+    """Steps with prices from coarse to fine; none without time."""
     given: Packing = task.instance
     servers = given.server_count.astype(np.int64)
     tables = combinations(given, fixed_cluster(given), task.clock)
@@ -200,9 +200,7 @@ def _utilization_steps(task: Task) -> list[list[dict[str, Any]]]:
 
 
 def _by_volume(problem: Reduced, claimed: int) -> dict[str, Any] | None:
-    """A step whose prices are what VMs take of one resource, where they prove the bound; None
-    otherwise.
-    """
+    """Step whose prices are the VMs' use of one resource, if they prove the bound; else None."""
     for j, size in enumerate(problem.demand.T):
         room = problem.capacity[:, j].tolist()
         prices = prices_of(problem, size, room, 1)
@@ -214,7 +212,7 @@ def _by_volume(problem: Reduced, claimed: int) -> dict[str, Any] | None:
 
 
 def _stored(problem: Reduced, certificate: Mapping[str, Any]) -> Prices | None:
-    """The prices that a method reported; None where it reported none."""
+    """Prices that a method reported; None without any."""
     if not {"prices", "scale", "rent"} <= certificate.keys():
         return None
     profit = np.array([certificate["prices"][group[0]] for group in problem.members])
@@ -228,8 +226,8 @@ def bounded(
     problem: Reduced, claimed: int, upper: int, clock: Clock, *, costs: bool,
     stored: Prices | None = None,
 ) -> dict[str, Any] | None:  # fmt: skip
-    """A step that proves that no answer costs less than a method reported, or more (up to `upper`)
-    where prices show it.
+    """Step that proves a bound on the cost of servers: the reported one, or a better one up to
+    `upper`.
 
     As near to it as can be, where they do not; None for nothing. Prices that are `stored` save the
     search for them, where they prove it.
@@ -250,7 +248,7 @@ def bounded(
 
 
 def no_answer(problem: Reduced, clock: Clock) -> dict[str, Any] | None:
-    """A step that proves that there are too few servers; None if there is none.
+    """Step that proves that there are too few servers; None if there is none.
 
     Types that fit servers without limit cannot be the reason. Of the others, what would cost more
     than all servers there are at prices, a scale and rents is impossible at the same prices, the
@@ -282,8 +280,8 @@ def no_answer(problem: Reduced, clock: Clock) -> dict[str, Any] | None:
 
 
 def coarser(problem: Reduced, prices: Prices, scale: int, share: Fraction = Fraction(1)) -> Prices:
-    """A share of some prices, rounded to whole numbers of a scale (at least 1), and the bound that
-    they prove exactly.
+    """A share of some prices rounded to integers over a scale (at least 1), and the exact bound
+    they prove.
     """
     profit = np.array(
         [max(1, int(int(price) * share * scale / prices.scale)) for price in prices.profit]
@@ -302,8 +300,8 @@ def _without_scale(prices: Prices) -> Prices:
 def _tree(
     problem: Reduced, prices: Prices, target: int | None, clock: Clock, *, costs: bool
 ) -> dict[str, Any] | None:
-    """The step with a target and a tree that shows that no answer costs that little; None if there
-    is none, or no time.
+    """Step with a target and a tree which proves that no answer costs that little; None if there is
+    none or no time.
     """
     income = sum(int(y) * int(n) for y, n in zip(prices.profit, problem.request, strict=True))
     class_prices = sum(r * int(n) for r, n in zip(prices.rent, problem.servers, strict=True) if r)
@@ -343,8 +341,8 @@ def _tree(
 
 
 def step_of(problem: Reduced, prices: Prices, heavy: Integers | None = None) -> dict[str, Any]:
-    """The step: prices and rents of the instance's own types and classes, and weights (p, k) of
-    resources that shorten the searches, where none are given by the price of each resource.
+    """Step with prices and rents of the instance's own types and classes, and resource weights (p,
+    k) that shorten the verifier's search.
     """
     given = problem.instance
     of_type, of_class = [0] * given.types, [0] * given.classes

@@ -1,4 +1,4 @@
-"""Proofs of long-run flows: what tasks go where, as whole parts, and prices of processors' time.
+"""Proofs of fluid flows: an exact flow, and prices of processor time.
 
 The theorem stands above `Flows.priced` in the verifier.
 """
@@ -48,7 +48,7 @@ ENERGIES = ("ht_energy", "pcie_energy", "pcie_hops")
 
 
 def fluid(task: Task) -> Proof:
-    """Of `fluid`: the most throughput, and the least link power at that of the answer."""
+    """Proof of `fluid`: the maximum throughput, and the least link power at it."""
     options, certificate = _options(task, *ENERGIES), task.outcome.certificate
     second = certificate["levels"][1].get("prices")
     ratios = np.array(certificate["prices"]) / max(certificate["prices"])  # only ratios matter
@@ -72,7 +72,9 @@ def fluid(task: Task) -> Proof:
 
 
 def fluid_power(task: Task) -> Proof:
-    """Of `fluid-power`: the least link power at a throughput, or that none sustains it."""
+    """Proof of `fluid-power`: the least link power at a throughput, or that no placement sustains
+    it.
+    """
     options, prices = _options(task, "throughput", *ENERGIES), task.outcome.certificate["prices"]
     tries = ([_step(prices, grid)] for grid in _grids(task))
     proof = strongest_proof(task, tries, options=options, witness=None)
@@ -86,14 +88,14 @@ def fluid_power(task: Task) -> Proof:
 
 
 def _grids(task: Task) -> tuple[int | None, ...]:
-    """None, for many digits, and the largest denominators of fractions that are tried besides."""
+    """Precisions to try: None for many digits, and largest denominators of fractions."""
     given = task.instance
     return (None, *NICE) if given.classes * given.processors**2 <= SMALL else (None,)
 
 
 def _sustained(task: Task, case: ProofCase) -> dict[str, Any] | None:
-    """The answer in whole parts; where that is a little too much work, with a little of the flow of
-    most throughput.
+    """Exact answer; if it slightly overloads processors, mixed with the flow of maximum
+    throughput.
     """
     own, other = _flow(task.outcome).flow, None
     for grid in _grids(task)[:0:-1]:
@@ -109,9 +111,7 @@ def _sustained(task: Task, case: ProofCase) -> dict[str, Any] | None:
 
 
 def _holding(case: ProofCase, flow: Flow, grid: int | None) -> dict[str, Any] | None:
-    """The flow in whole parts, if no processor has too much work then; with a grid, only if its
-    power is the least, exactly.
-    """
+    """Exact flow if no processor is overloaded and, with a grid, its power is exactly minimal."""
     case.witness = {"split": _split(flow, grid)}
     try:
         [level] = numa_power(case)
@@ -121,8 +121,8 @@ def _holding(case: ProofCase, flow: Flow, grid: int | None) -> dict[str, Any] | 
 
 
 def _balanced(case: ProofCase, split: list[list[int]], prices: Floats) -> list[list[int]]:
-    """The split with parts that give all processors of a price above 0 exactly the same work, as
-    the most throughput does; as it was where there are none.
+    """Flow parts adjusted such that all processors of positive price have exactly equal work;
+    unchanged if impossible.
     """
     case.witness = {"split": split}
     given, rows = Flows(case), dict[tuple[int, int], dict[int, int]]()
@@ -153,7 +153,7 @@ def _balanced(case: ProofCase, split: list[list[int]], prices: Floats) -> list[l
 def _solved(
     equations: list[tuple[dict[Unknown, Fraction], Fraction]], near: dict[Unknown, Fraction]
 ) -> dict[Unknown, Fraction] | None:
-    """An exact solution, what the equations leave open as it is in `near`; None without one."""
+    """Exact solution of linear equations, free variables as in `near`; None without one."""
     pivots: dict[Unknown, tuple[dict[Unknown, Fraction], Fraction]] = {}
 
     def without(
@@ -192,8 +192,8 @@ def _options(task: Task, *names: str) -> dict[str, Any]:
 
 
 def _step(prices: Floats | list[float], grid: int | None) -> dict[str, Any]:
-    """Prices in whole numbers: the largest with twelve digits, or all as fractions of its power of
-    ten with denominators up to `grid`.
+    """Prices as integers: the largest with twelve digits, or as fractions of its power of ten with
+    denominators up to `grid`.
     """
     values = np.asarray(prices, dtype=float)
     largest = float(values.max())
@@ -207,7 +207,7 @@ def _step(prices: Floats | list[float], grid: int | None) -> dict[str, Any]:
 
 
 def _split(solution: Flow, grid: int | None) -> list[list[int]]:
-    """Class, memory, processor, parts: of the tasks that do not all run where their data is."""
+    """Class, memory, processor, parts: of the tasks that do not all run locally."""
     entries = []
     for k, by_memory in enumerate(solution.flow):
         for memory, row in enumerate(by_memory):

@@ -1,5 +1,5 @@
-"""Compiled kernels of bound propagation, the same steps in the same order as
-`verify.Program.tighten`; numba is imported with this module, so import it on first use only.
+"""Compiled bound propagation with the same steps as `verify.Program.tighten`; numba is imported
+with this module, so import it on first use only.
 
 A program's rows are given twice, compressed: row r holds `column[start[r]:start[r + 1]]`
 each with its `factor`, and sums to at most `most[r]`; column j is in the rows
@@ -27,8 +27,8 @@ def tighten(
     todo: Array,
     waiting: Array,
 ) -> tuple[bool, int]:
-    """Tighten bounds, from the rows of which `waiting` is true on; whether something is left, and
-    how many terms were looked at. `waiting` is false everywhere in the end.
+    """Propagate bounds from the rows marked in `waiting`; return whether the case is still
+    feasible, and the number of terms visited.
 
     Parameters
     ----------
@@ -69,7 +69,7 @@ def tighten(
 
 @compiled
 def _fixed(low: Array, high: Array, before_low: Array, before_high: Array) -> int:
-    """How many columns are fixed that were not before."""
+    """Number of newly fixed columns."""
     splits = 0
     for j in range(len(low)):
         if low[j] == high[j] and before_low[j] < before_high[j]:
@@ -89,8 +89,8 @@ def probe(
     hints: Array,
     patience: int,
 ) -> tuple[bool, int, int, int]:
-    """Split the case at each of the columns `tried`, at both ends of its bounds; where a side has
-    nothing left, go on with the other side.
+    """Probe each of the columns `tried` at both ends of its bounds; if one side is infeasible,
+    continue with the other.
 
     Parameters
     ----------

@@ -1,6 +1,4 @@
-"""Proofs that are a definition worked out again: REF, what fluid work bounds, and the play of
-FUGA.
-"""
+"""Proofs by recomputation: REF, fluid bounds of schedules, and the play of FUGA."""
 
 from __future__ import annotations
 
@@ -17,7 +15,7 @@ STEP: dict[str, Any] = {"kind": "recompute"}
 
 
 def ref(task: Task) -> Proof:
-    """Of `REF`: the schedule that all coalitions' play leads to."""
+    """Proof of `REF`: the schedule that the coalitions' play leads to."""
     if task.options.get("utility", "throughput") != "throughput":
         raise Claimed("only the utility of the paper, throughput, is recomputed")
     reading = task.options.get("reading", "figure")
@@ -29,8 +27,8 @@ def ref(task: Task) -> Proof:
 
 
 def most(task: Task) -> Proof:
-    """Of scheduling's `max-utilization` and `max-utility`: the fluid bound, or prices of machines'
-    time.
+    """Proof of scheduling's `max-utilization` and `max-utility`: the fluid bound, or prices of
+    machine time.
     """
     solution, utility = task.outcome.solution, task.method == "max-utility"
 
@@ -46,13 +44,13 @@ def most(task: Task) -> Proof:
 
 
 def _schedule(task: Task) -> dict[str, Any] | None:
-    """Write the schedule in the form that the verifier reads; None without a schedule."""
+    """Schedule in the verifier's format; None without a schedule."""
     shown = task.witness
     return None if shown is None else {name: list(shown[name]) for name in ("start", "machine")}
 
 
 def play(task: Task) -> Proof:
-    """Of `FUGA` and `FUGA-tree`: the subgame-perfect play."""
+    """Proof of `FUGA` and `FUGA-tree`: the subgame-perfect play."""
     proof = _of_game(task)
     if proof.levels[0].epsilon is None:
         raise Claimed("the method did not finish: this is not the subgame-perfect play")
@@ -60,7 +58,7 @@ def play(task: Task) -> Proof:
 
 
 def joint_optimum(task: Task) -> Proof:
-    """Of `joint-optimum`: the least of all plays."""
+    """Proof of `joint-optimum`: the minimum over all plays."""
     return _of_game(task)
 
 

@@ -1,5 +1,5 @@
-"""Prices of machines' time that bound what any schedule is worth: cutting planes on the dual of the
-time-indexed program, with times where schedules change only.
+"""Prices of machine time that bound the value of any schedule: cutting planes on the dual of the
+time-indexed program, with prices that change at few times.
 
 The theorem stands above `Scheduling.priced` in the verifier.
 """
@@ -29,7 +29,7 @@ GRIDS = (1, 2, 6, 60, 10**9)
 def machine_time_steps(
     given: Scheduling, start: Integers, clock: Clock, *, utility: bool
 ) -> list[dict[str, Any]]:
-    """Steps on grids from coarse to fine; none when there is no job, or no time."""
+    """Steps with prices from coarse to fine; none without jobs or time."""
     problem = _Dual(given, start, utility)
     limit = clock.time_slice(most=SECONDS)
     prices = problem.solved(Clock(limit)) if len(problem.release) else None
@@ -46,7 +46,9 @@ def machine_time_steps(
 
 
 class _Dual:
-    """Least machines x prices + what each job earns beyond its cost, over prices of 0 or more."""
+    """Dual program: least machines x prices + each job's gain beyond its cost, over nonnegative
+    prices.
+    """
 
     def __init__(self, given: Scheduling, start: Integers, utility: bool) -> None:
         self.horizon, self.machines, self.utility = given.horizon, given.total_machines, utility
@@ -82,7 +84,7 @@ class _Dual:
         return worth
 
     def solved(self, clock: Clock) -> Floats | None:
-        """The best prices met until the time is up, per moment, in units of worth."""
+        """Best prices found until the time is up, per moment, in units of worth."""
         width, jobs = (self.ends - self.times).astype(float), len(self.release)
         rows = ProgramBuilder()
         rows.columns(len(width), cost=self.machines * width)
@@ -111,7 +113,7 @@ class _Dual:
             gains = answer.point[len(width) : len(width) + jobs]
 
     def _until(self, prices: Floats, time: Integers) -> Floats:
-        """What a machine costs from 0 to each time."""
+        """Cost of a machine from 0 to each time."""
         paid = np.concatenate([[0.0], np.cumsum(prices * (self.ends - self.times))])
         time = np.minimum(time, self.horizon)
         at = np.searchsorted(self.times, time, side="right") - 1
@@ -119,7 +121,7 @@ class _Dual:
         return result
 
     def _cuts(self, jobs: Integers, start: Integers) -> tuple[Floats, list[int], list[int], Floats]:
-        """Rows that say what a job earns at least, if it starts at a time."""
+        """Cuts that bound a job's gain from below if it starts at a given time."""
         first: list[int] = []
         columns: list[int] = []
         values: list[float] = []

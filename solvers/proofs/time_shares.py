@@ -1,4 +1,4 @@
-"""Proofs of shares of accelerators' time: the shares in whole parts, and prices in whole numbers.
+"""Proofs of accelerators' time shares: exact shares, and integer prices.
 
 The theorem stands above `Shares.worth` in the verifier.
 """
@@ -47,7 +47,7 @@ Step = dict[str, Any]
 
 
 def time_shares(task: Task) -> Proof:
-    """Of `max-min`, `makespan`, `max-throughput`, `min-cost` and `finish-time`."""
+    """Proof of `max-min`, `makespan`, `max-throughput`, `min-cost` and `finish-time`."""
     given = {name: value for name, value in task.options.items() if name == "least"}
     options = {name: option(value) for name, value in given.items()}
     infeasible = task.outcome.status is Status.INFEASIBLE
@@ -63,7 +63,7 @@ def time_shares(task: Task) -> Proof:
 
 
 def levels(task: Task) -> Proof:
-    """Of `leximin` and `hierarchical`."""
+    """Proof of `leximin` and `hierarchical`."""
     instance: Accelerators = task.instance
     steps, last = list[list[Step]](), list[Step]()
     places = {name: place for place, name in enumerate(instance.names)}
@@ -80,14 +80,16 @@ def levels(task: Task) -> Proof:
 
 
 def _alone(task: Task) -> bool:
-    """Whether prices of devices say all: the verifier completes those of jobs that run alone."""
+    """Whether prices of devices suffice, because the verifier completes the prices of single
+    jobs.
+    """
     return task.instance.together is None and task.instance.types > SMALL
 
 
 def _checked(
     task: Task, options: Mapping[str, Any], witness: Any, *steps: list[Step]
 ) -> list[CheckedLevel] | None:
-    """What the verifier's checker finds; None where it refuses."""
+    """Result of the verifier's checker; None if it refuses."""
     checker = methods_of(task.instance.problem)[task.method][2]
     assert callable(checker)
     case = task.case(options, *steps)
@@ -100,7 +102,7 @@ def _checked(
 
 
 def _better(task: Task, one: Fraction | None, other: Fraction | None) -> bool:
-    """Whether a bound says more than another."""
+    """Return whether one bound is stronger than another."""
     if one is None or other is None:
         return one is not None
     up = methods_of(task.instance.problem)[task.method][1].split()[1] == "max"
@@ -108,14 +110,14 @@ def _better(task: Task, one: Fraction | None, other: Fraction | None) -> bool:
 
 
 def _grids(task: Task) -> tuple[int | None, ...]:
-    """None, for many digits, and the largest denominators of fractions that are tried besides."""
+    """Precisions to try: None for many digits, and largest denominators of fractions."""
     small = len(task.instance.placements.first) <= FEW and not _alone(task)
     return (None, *NICE) if small and task.method not in ("leximin", "hierarchical") else (None,)
 
 
 def _steps(task: Task, kind: str, prices: Mapping[str, Any]) -> Iterator[Step]:
-    """The prices in whole numbers, in several ways; of `finish-time` with ratios just below the
-    bound.
+    """Steps with the prices as integers in several precisions; for `finish-time` with ratios just
+    below the bound.
     """
     alone = _alone(task)
     worth = np.array([] if alone else prices["step"])
@@ -151,9 +153,7 @@ def _near(value: float, grid: int) -> Fraction:
 def _best_witness(
     task: Task, options: Mapping[str, Any], steps: list[list[Step]] | None = None
 ) -> Step | None:
-    """The shares in whole parts whose value is the best; None where rounding leaves a job less than
-    it is owed.
-    """
+    """Exact shares of the best value; None if rounding leaves a job below its guarantee."""
     solution: Any = task.outcome.solution
     best: tuple[Fraction | None, Step | None] = None, None
     for grid in _grids(task) if solution is not None else ():
@@ -166,9 +166,7 @@ def _best_witness(
 
 
 def whole_parts(instance: Accelerators, solution: TimeShares, grid: int | None = None) -> Step:
-    """The shares in whole parts of a number that is so large that nothing is used more than it may
-    be.
-    """
+    """Shares as integers over a denominator so large that no limit is exceeded."""
     values = [Fraction(value) for value in solution.share.tolist()]
     near = values if grid is None else [_near(float(value), grid) for value in values]
     parts, over = over_common(near) if grid else ([int(value * PARTS) for value in values], PARTS)

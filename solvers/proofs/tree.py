@@ -1,4 +1,4 @@
-"""Trees of cases that show a program in whole numbers to have no point, for
+"""Trees of cases which prove that an integer program is infeasible, for
 `verify.Program.impossible`.
 
 The bounds of every case are tightened by the verifier's own code, so a tree made here is one that
@@ -57,7 +57,7 @@ MOST_TRIED = 50
 
 
 def whole_program(given: LinearProgram) -> Program:
-    """The verifier's form of a program of integer columns from 0 and integer coefficients."""
+    """Program of integer columns from 0 and integer coefficients in the verifier's form."""
     program = Program()
     for high in given.upper.tolist():
         program.column(int(high))
@@ -82,8 +82,8 @@ def tree_step(
     at: Sequence[int] | None = None,
     nodes: int = 10**9,
 ) -> dict[str, Any] | None:
-    """The tree, its leaves and cuts as fields of a step; None when there is a point, or time is up
-    first.
+    """Step with the tree, its leaves and cuts; None if the program is feasible or at the time
+    limit.
 
     Parameters
     ----------
@@ -109,7 +109,7 @@ def propagation_steps(
     nodes: int = 10**9,
     **fields: Any,
 ) -> list[dict[str, Any]]:
-    """The step with such a tree and these fields of its own; none where there is no tree."""
+    """Step with such a tree and further fields; none without a tree."""
     tree = tree_step(program, objective, clock, at, nodes)
     return [] if tree is None else [{"kind": "propagation", **fields, **tree}]
 
@@ -118,8 +118,8 @@ def integer_bound(
     program: LinearProgram, hint: EngineAnswer, clock: Clock, most: float | None = None,
     above: float = -math.inf,
 ) -> float | None:  # fmt: skip
-    """What no point of a program of integers costs less than, proved in integers: by a tree of
-    cases, or else by CP-SAT; inf where there is no point, None where nothing above `above` is.
+    """Lower bound of an integer program proved in integers, by a tree of cases or by CP-SAT;
+    infinite if infeasible, None if nothing above `above` is proved.
 
     Parameters
     ----------
@@ -143,8 +143,8 @@ def integer_bound(
 
 
 def nothing_below(program: LinearProgram, bound: float, clock: Clock) -> bool:
-    """Whether a tree of few cases shows that no point of a program of integers costs less than a
-    bound; with inf, that there is no point.
+    """Return whether a small tree proves that no point of an integer program is below a bound (with
+    inf: that it is infeasible).
     """
     cost = [(j, int(c)) for j, c in enumerate(program.cost.tolist()) if c]
     objective = (cost, int(bound) - 1) if bound < math.inf else None
@@ -152,9 +152,7 @@ def nothing_below(program: LinearProgram, bound: float, clock: Clock) -> bool:
 
 
 def relaxed_bound(program: Program, cost: Terms, clock: Clock) -> int | None:
-    """What the relaxation says that no point of a program costs less than, once splits of which one
-    side has nothing left are made; None when it says nothing, or time is up first. A row is added.
-    """
+    """Bound of the relaxation after probing; None if there is none or at the time limit."""
     program.at_most(cost, sum(max(0, a) * program.high[j] for j, a in cost))
     try:
         with patience(0.9):
@@ -225,7 +223,7 @@ def _tree(
 
 
 class _Search:
-    """The bounds of a case, its linear program, and what the multipliers of that prove."""
+    """Search for the tree: bounds of a case, its linear program, and what its multipliers prove."""
 
     def __init__(
         self,
@@ -249,7 +247,7 @@ class _Search:
         self._load()
 
     def _load(self) -> None:
-        """The rows as arrays; of whole numbers of 64 bits if no sum of a row can be beyond."""
+        """Load the rows as arrays, of 64-bit integers if no sum of a row can overflow."""
         program = self.program
         program.columns_of_rows()
         most = [
@@ -280,12 +278,12 @@ class _Search:
             self._room = np.zeros(len(length), dtype=np.int64), np.zeros(len(length), dtype=bool)
 
     def bounds(self) -> tuple[Bounds, Bounds]:
-        """Those of the program."""
+        """Column bounds of the program."""
         kind = np.int64 if self.small else object
         return np.array(self.program.low, dtype=kind), np.array(self.program.high, dtype=kind)
 
     def tighten(self, low: Bounds, high: Bounds, column: int | None = None) -> bool:
-        """Tighten bounds by all rows, or from those of a column on; False if nothing is left."""
+        """Propagate bounds by all rows, or from those of a column; return False if infeasible."""
         rows = range(len(self.program.rows)) if column is None else self.program.of[column]
         charge(2 * len(low))
         if not self.small:
@@ -300,8 +298,8 @@ class _Search:
     def fix(
         self, low: Bounds, high: Bounds, columns: Integers, passes: int, tree: list[int]
     ) -> bool:
-        """Split at the columns while one side has nothing left, and go on with the other; False if
-        neither has. Leaves the `score` of each column: how much a split fixes on both sides.
+        """Probe the columns while one side is infeasible; return False if both are. Sets the
+        `score` of each column: the number of columns that a split fixes.
         """
         self.score = np.zeros(len(columns))
         if not self.small or self._probing <= 0:
@@ -326,9 +324,7 @@ class _Search:
         return True
 
     def root_cuts(self) -> list[list[int]]:
-        """The objective's row less the multipliers of the relaxation: its factors are reduced
-        costs, and its room the gap. Where splits can be tried these rule out as much.
-        """
+        """Cuts from the relaxation's reduced costs and gap."""
         if self.objective is None or self.small:
             return []
         status, _, dual = self.relaxed(*self.bounds())
@@ -343,8 +339,8 @@ class _Search:
         return [[1, *hint]]
 
     def close(self, low: Bounds, high: Bounds) -> tuple[list[int] | None, Integers | None]:
-        """Multipliers that close a case, or the columns at which to split it, the likeliest first;
-        neither when it has a point.
+        """Multipliers that close a case, or the columns at which to split it, best first; neither
+        if it is feasible.
         """
         anywhere = np.flatnonzero(low < high)[:1]  # none when all are fixed: the case is a point
         status, self.point, dual = self.relaxed(low, high)
@@ -367,7 +363,7 @@ class _Search:
         return None, anywhere if len(anywhere) else None
 
     def split(self, low: Bounds, high: Bounds, columns: Integers) -> tuple[int, int]:
-        """The column of most score, and at which value to split."""
+        """Column of largest score, and the value at which to split it."""
         column = int(columns[int(np.argmax(self.score))])
         least, most = int(low[column]), int(high[column])
         if self.point is not None and least <= (value := math.floor(self.point[column])) < most:
@@ -377,7 +373,7 @@ class _Search:
     def _closes(
         self, dual: Floats | None, objective: int | None, low: Bounds, high: Bounds
     ) -> list[int] | None:
-        """The hint of a leaf, if these multipliers close the case in whole numbers."""
+        """Hint of a leaf if these multipliers close the case in integers; else None."""
         if dual is None:
             return None
         least, most = low.tolist(), high.tolist()  # whole numbers of any size
@@ -389,7 +385,7 @@ class _Search:
         return None
 
     def _hint(self, dual: Floats, over: int, objective: int | None) -> list[int]:
-        """Rows and how often each is taken; the program's objective was divided by `unit`."""
+        """Rows with their integer multipliers, with the objective divided by `unit`."""
         often = np.maximum(0.0, -dual) * (1.0 if objective is None else self.unit)
         times = {int(r): round(float(often[r]) * over) for r in np.flatnonzero(often)}
         if self.objective is not None:
@@ -401,8 +397,8 @@ class _Search:
     def relaxed(
         self, low: Bounds, high: Bounds, elastic: bool = False
     ) -> tuple[Status, Floats | None, Floats | None]:
-        """The linear program of a case, or the least sum by which its rows are missed, whose
-        multipliers show that it is not 0: status, point, and multipliers of all rows.
+        """Linear program of a case, or (elastic) the least total violation of its rows: status,
+        point, and multipliers.
 
         If most columns are fixed it is about the others, and about the rows that they can break;
         otherwise it starts from the basis of the last one.

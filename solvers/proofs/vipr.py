@@ -1,5 +1,5 @@
-"""Trees of accepted proofs as VIPR certificates (format 1.0; Cheung, Gleixner and Steffy 2017),
-which `viprchk` checks, a program that is not ours.
+"""Export of accepted tree proofs as VIPR certificates (format 1.0; Cheung, Gleixner and Steffy
+2017), which the independent `viprchk` checks.
 
 A certificate says that a program has no point: the verifier's own program of what would be better
 than the answer. That the program is the problem only the verifier shows. Each bound that is
@@ -35,8 +35,8 @@ Terms = Iterable[tuple[int, int]]
 
 @dataclass(eq=False)
 class _Row:
-    """A row of a certificate: "G" or "L", its right side and terms, and what it is made of; `index`
-    once it is written.
+    """Row of a certificate: sense "G" or "L", right side, terms, and its derivation; `index` once
+    written.
     """
 
     sense: str
@@ -49,20 +49,20 @@ class _Row:
 
 @dataclass
 class _Certificate:
-    """The text of a certificate that some rows over whole numbers have no point."""
+    """Text of a VIPR certificate that some rows over integers are infeasible."""
 
     columns: int
     given: list[_Row] = field(default_factory=list)
     derived: list[str] = field(default_factory=list)
 
     def give(self, sense: str, right: int, terms: Terms) -> _Row:
-        """A row of the program."""
+        """Add a row of the program."""
         row = _Row(sense, right, tuple(terms), index=len(self.given))
         self.given.append(row)
         return row
 
     def need(self, row: _Row) -> int:
-        """The index of a row, after it and what it is made of are written."""
+        """Index of a row, written after the rows of its derivation."""
         waiting = [row]
         while waiting:
             top = waiting[-1]
@@ -77,7 +77,9 @@ class _Certificate:
         return row.index
 
     def split(self, one: tuple[_Row, _Row], two: tuple[_Row, _Row]) -> _Row:
-        """Nothing is left, as nothing is left of either of two cases: (what is false, assumed)."""
+        """Row that follows because both cases of a split are infeasible: (what is false,
+        assumed).
+        """
         row = _Row("L", -1, ())
         hints = [self.need(part) for pair in (one, two) for part in pair]
         self._write(row, f"uns {' '.join(map(str, hints))}")
@@ -106,17 +108,17 @@ def _written(row: _Row) -> str:
 
 
 class _Cases:
-    """Open cases, first below and then above a split, and what is false in those closed."""
+    """Open cases of splits, and what is false in the closed ones."""
 
     def __init__(self, certificate: _Certificate) -> None:
         self.certificate, self.open = certificate, list[tuple[_Row, _Row, list[_Row]]]()
 
     def split(self, below: _Row, above: _Row) -> None:
-        """A case becomes two."""
+        """Split the current case in two."""
         self.open.append((below, above, []))
 
     def close(self, false: _Row) -> None:
-        """The case that is looked at, and those that it was the last of."""
+        """Close the current case, and the splits whose last case it was."""
         self.certificate.need(false)
         while self.open:
             below, above, closed = self.open[-1]

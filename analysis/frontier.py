@@ -1,4 +1,6 @@
-"""The price of fairness: the best efficiency within each limit on unfairness, proved."""
+"""Frontier of efficiency and fairness: the best efficiency within each limit on unfairness, with
+bounds.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,7 @@ Points = Annotated[int, AtLeast(2)]
 
 @dataclass(frozen=True)
 class PricePoint:
-    """The best efficiency within one limit on fairness.
+    """Point of a frontier: the best efficiency within one limit on unfairness.
 
     Attributes
     ----------
@@ -39,12 +41,12 @@ class PricePoint:
     def of(
         cls, limit: float | None, outcome: Outcome, measured: Callable[[Any], tuple[float, float]]
     ) -> PricePoint:
-        """What a program's answer says, its efficiency and fairness measured again."""
+        """Point from a program's outcome, with efficiency and fairness measured on its answer."""
         value, reached = (None, None) if outcome.solution is None else measured(outcome.solution)
         return cls(limit, value, outcome.bound, reached, outcome.status, outcome.solution)
 
     def document(self) -> dict[str, Any]:
-        """As JSON values."""
+        """Convert to JSON values."""
         row = {name: getattr(self, name) for name in ("limit", "value", "bound", "reached")}
         return row | {"status": self.status.value}
 
@@ -52,7 +54,7 @@ class PricePoint:
 @validate_options
 @dataclass(frozen=True)
 class PriceFrontier:
-    """What fairness (or stability) costs in one instance.
+    """Frontier of one instance: efficiency against a fairness or stability metric.
 
     Attributes
     ----------
@@ -72,7 +74,7 @@ class PriceFrontier:
     beside: tuple[tuple[str, tuple[PricePoint, ...]], ...] = ()
 
     def document(self) -> dict[str, Any]:
-        """As JSON values."""
+        """Convert to JSON values."""
         names = ("efficiency", "fairness", "note")
         content: dict[str, Any] = {name: getattr(self, name) for name in names}
         content |= {"points": list(map(PricePoint.document, self.points)), "stop": self.stop.value}
@@ -84,7 +86,7 @@ class PriceFrontier:
 
     @classmethod
     def from_document(cls, content: Mapping[str, Any]) -> PriceFrontier:
-        """Rebuild from `document`."""
+        """Inverse of `document`."""
 
         def made(points: Sequence[Mapping[str, Any]]) -> tuple[PricePoint, ...]:
             return tuple(
@@ -100,7 +102,7 @@ class PriceFrontier:
 
     @property
     def status(self) -> Status:
-        """Optimal when every point is proved, or proved impossible, and none is missing."""
+        """Optimal if every point is proved optimal or infeasible, and none is missing."""
         if not self.points:
             return Status.UNKNOWN
         done = all(point.status in (Status.OPTIMAL, Status.INFEASIBLE) for point in self.points)
@@ -114,7 +116,7 @@ efficient answer known that keeps the limit, or None.
 
 
 class Sweep:
-    """The exact programs of one frontier, one after the other in shares of the time.
+    """Exact programs of one frontier, run one after the other in equal shares of the time.
 
     None follows an interrupt: what is known by then is what there is.
 
@@ -150,15 +152,15 @@ class Sweep:
 
     @property
     def fairest(self) -> float:
-        """The fairness of the fairest answer known."""
+        """Fairness of the fairest known answer."""
         return min((fairness for _, fairness, _ in self.answers), key=self.fairer.__mul__)
 
     def add(self, answer: Any) -> None:
-        """Know an answer."""
+        """Add a known answer."""
         self.answers.append((*self.measured(answer), answer))
 
     def solve(self, left: int, method: Within, *given: Any, **options: Any) -> Outcome:
-        """The answer of the first of `left` programs to come; none after an interrupt."""
+        """Run the first of the `left` remaining programs; None after an interrupt."""
         if self.stopped is Stop.INTERRUPTED:
             return Outcome(None, None, Status.UNKNOWN, Stop.INTERRUPTED)
         outcome = method(*given, time_limit=self.clock.time_slice(left), **options)
@@ -168,7 +170,7 @@ class Sweep:
         return outcome
 
     def best(self, limit: float | None = None) -> Any:
-        """The most efficient answer known that keeps a limit, the fairest of equals, or None."""
+        """Most efficient known answer within a limit, ties to the fairest; or None."""
         kept = [one for one in self.answers if limit is None or self._keeps(one[1], limit)]
         ranked = ((float(f"{self.better * one[0]:.9g}"), self.fairer * one[1]) for one in kept)
         return min(zip(ranked, range(len(kept)), kept, strict=True))[2][2] if kept else None
@@ -177,7 +179,7 @@ class Sweep:
         return self.fairer * (fairness - limit) <= 0
 
     def within(self, limit: float, left: int, method: Within) -> PricePoint:
-        """The point of a limit, by the first of `left` programs to come."""
+        """Point of a limit, by the first of the `left` remaining programs."""
         start, free = self.best(limit), self.free
         if free is not None and self._keeps(self.measured(free.solution)[1], limit):
             return PricePoint.of(limit, free, self.measured)
@@ -192,13 +194,13 @@ class Sweep:
     def points(
         self, limits: Sequence[float], method: Within, *, after: int = 0
     ) -> list[PricePoint]:
-        """A point for each limit, the tightest first; `after` more programs share the time."""
+        """Points of the limits, the tightest first; `after` further programs share the time."""
         left = range(len(limits) + after, 0, -1)
         return [self.within(limit, more, method) for limit, more in zip(limits, left, strict=False)]
 
     def staircase(self, loosest: float, free: Outcome) -> list[PricePoint]:
-        """The answers known, each at the fairness it has, up to the loosest limit; the bound of any
-        answer is theirs too.
+        """Points of the known answers at their own fairness, up to the loosest limit, with their
+        common bound.
         """
         limits = {fairness for _, fairness, _ in self.answers if self._keeps(fairness, loosest)}
         outcomes = [(at, replace(free, solution=self.best(at))) for at in limits]
@@ -206,7 +208,7 @@ class Sweep:
         return sorted(made, key=lambda point: self.fairer * (point.limit or 0.0))
 
     def unlimited(self, *outcomes: Outcome) -> PricePoint:
-        """The point without a limit: the best answer known, and the best bound of some programs."""
+        """Point without a limit: the best known answer and the best bound."""
         bounds = [outcome.bound for outcome in outcomes if outcome.bound is not None]
         bound = max(bounds, key=self.better.__mul__, default=None)
         return PricePoint.of(None, Outcome(self.best(), bound, Status.FEASIBLE), self.measured)
@@ -215,7 +217,7 @@ class Sweep:
 def settled(
     points: Sequence[PricePoint], sense: Sense, agree: float = AGREE, unit: float = 1.0
 ) -> tuple[PricePoint, ...]:
-    """Give each point the best answer of the tighter ones and the best bound of the looser ones.
+    """Points with the best answers of tighter limits and the best bounds of looser ones.
 
     What keeps a tight limit keeps every looser one, so an answer holds for all of those; what
     bounds the answers within a loose limit bounds those within every tighter one. Statuses follow:
@@ -250,7 +252,7 @@ def settled(
 
 
 def _judged(point: PricePoint, better: float, agree: float, unit: float) -> PricePoint:
-    """The point with the status that its value and bound bear out."""
+    """Point with the status that follows from its value and bound."""
     if point.value is None:
         impossible = point.status is Status.INFEASIBLE
         return replace(point, bound=None) if impossible else replace(point, status=Status.UNKNOWN)

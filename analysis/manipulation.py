@@ -1,4 +1,5 @@
-"""What an agent gains by a misreport: its best one, exactly or by search, and who pays for it.
+"""Gains of agents by misreports: the best misreport, exactly or by search, and the losses of
+others.
 
 Every answer to a misreport is judged by the true data. What the agents of a problem report, and
 what an answer is worth to them, stands beside its metrics.
@@ -37,13 +38,13 @@ LEAST_GAIN = 1e-7
 
 @dataclass(frozen=True, eq=False)
 class Misreport:
-    """An instance as reported, and what else `Reports.utilities` must know, as of jobs in parts."""
+    """Misreported instance, with further data that `Reports.utilities` needs."""
 
     instance: Any
     parts: Any = None
 
     def changed(self, parts: Any = None, **fields: Any) -> Iterator[Misreport]:
-        """The report with some fields changed, if that is an instance; nothing if not."""
+        """Report with some fields changed, if it is a valid instance."""
         try:
             instance = self.instance.replace(**fields)
         except errors.CotenantError:
@@ -63,15 +64,19 @@ class Reports:
     worst = 0.0
 
     def utilities(self, truth: Any, shown: Misreport, solution: Any) -> Floats:
-        """(n,) what an answer to a report is truly worth to each agent, NaN for one not there."""
+        """True utility of each agent from an answer to a report, shape (n,); NaN for absent
+        agents.
+        """
         raise NotImplementedError
 
     def most(self, truth: Any, agent: int, honest: float, method: str) -> tuple[float, str]:
-        """What no report passes in worth to the agent, who has `honest` by the truth, and why."""
+        """Upper bound on the agent's utility by any report, with its reason; `honest` is its
+        utility by the truth.
+        """
         raise NotImplementedError
 
     def mine(self, instance: Any, name: str, agent: int) -> Any:
-        """Which entries of a field an agent reports."""
+        """Entries of a field that an agent reports."""
         table = getattr(instance, name)
         mine = np.zeros(table.shape, dtype=bool)
         mine[(..., agent, slice(None)) if table.ndim > 1 else agent] = True
@@ -80,7 +85,7 @@ class Reports:
     def rows(
         self, here: Misreport, name: str, agent: int, rows: Callable[[Any], Iterable[Any]]
     ) -> Iterator[Misreport]:
-        """The reports with other entries, made of those here, that are instances."""
+        """Valid reports with other entries of a field, derived from the current ones."""
         table, mine = getattr(here.instance, name), self.mine(here.instance, name, agent)
         for row in rows(table[mine]):
             changed = table.copy()
@@ -91,7 +96,7 @@ class Reports:
     def near(
         self, truth: Any, here: Misreport, agent: int, *, kinds: Sequence[str] | None = None
     ) -> Iterator[Misreport]:
-        """Reports one step from another, of all `fields` or these; steps that gain are taken."""
+        """Reports one step from another report, in all `fields` or the given kinds."""
 
         def steps(row: npt.NDArray[Any]) -> Iterator[Any]:
             yield from (row * factor for factor in FACTORS)
@@ -106,16 +111,16 @@ class Reports:
                 yield from self.rows(here, name, agent, steps)
 
     def orders(self, truth: Any, agent: int) -> Iterator[Misreport]:
-        """Reports that are tried once, after the steps: the first row in all orders."""
+        """Reports tried once after the steps: all permutations of the first row."""
         name = next(name for name in self.fields if getattr(truth, name) is not None)
         return self.rows(Misreport(truth), name, agent, permutations)
 
     def every(self, truth: Any) -> str:
-        """In words all that an agent can report, where `orders` are all; "" elsewhere."""
+        """Description of all reports if `orders` lists all of them; else ""."""
         return ""
 
     def words(self, truth: Any, shown: Misreport, agent: int) -> str:
-        """Describe the entries in which an agent's report differs from the truth."""
+        """Description of the entries in which an agent's report differs from the truth."""
         changed = []
         for name in self.fields:
             if not np.array_equal(getattr(truth, name), getattr(shown.instance, name)):
@@ -126,7 +131,7 @@ class Reports:
 
 @dataclass(frozen=True, eq=False)
 class Manipulation:
-    """The best misreport of an agent that was found, and what it does.
+    """Best misreport found for an agent, with its effects.
 
     Attributes
     ----------
@@ -156,7 +161,7 @@ class Manipulation:
 
     @property
     def status(self) -> str:
-        """The gain is "exact", or "at least" so much."""
+        """"exact", or "at least" if a larger gain is not excluded."""
         return "exact" if self.exact else "at least"
 
     @property
@@ -166,7 +171,7 @@ class Manipulation:
 
     @property
     def ratio(self) -> float:
-        """The utility by the misreport over that by the truth, the incentive ratio."""
+        """Utility by the misreport over utility by the truth (the incentive ratio)."""
         return 1.0 if not self.gain else self.value / self.truthful if self.truthful > 0 else inf
 
     @property
@@ -175,7 +180,7 @@ class Manipulation:
         return sum(max(0.0, -change) for change in self.others.values())
 
     def document(self) -> dict[str, Any]:
-        """The record as JSON values; the witness is a file of its own."""
+        """Convert to JSON values; the witness is a separate file."""
         shown = {**vars(self), "status": self.status, "gain": self.gain, "lost": self.lost}
         shown["gain_at_most"] = None if self.gain_at_most == inf else self.gain_at_most
         return {name: value for name, value in shown.items() if name not in ("witness", "exact")}
@@ -186,7 +191,7 @@ def best_misreport(
     instance: Instance, method: str | Callable[..., Any], agent: str | None = None,
     time_limit: float | None = 60.0, **options: Any,
 ) -> Manipulation:  # fmt: skip
-    """Find the misreport by which an agent gains most.
+    """Find the misreport of largest gain for an agent.
 
     Parameters
     ----------
@@ -213,7 +218,8 @@ def misreports(
     time_limit: float | None = 60.0, *, seed: Annotated[int, AtLeast(0)] = 0,
     seeds: Annotated[int, AtLeast(1)] = 1, report: Report | None = None, **options: Any,
 ) -> list[Manipulation]:  # fmt: skip
-    """Find the best misreport of each of some agents, by the true worth of the method's answers.
+    """Find the best misreport of each of some agents, by the true utilities of the method's
+    answers.
 
     All reports are tried where they are finite in number (strict preference lists). Elsewhere a
     search takes steps that gain. It ends at once where a gain reaches its bound, such as the best
@@ -262,7 +268,7 @@ def misreports(
 
 
 class _Mechanism:
-    """A method as a function from reports to true utilities, and the search for the best report."""
+    """Method as a function from reports to true utilities, and the search for the best report."""
 
     def __init__(
         self, truth: Instance, method: Any, options: Mapping[str, Any], seeds: range, clock: Clock
@@ -278,18 +284,18 @@ class _Mechanism:
         self.seeds = seeds if accepts(self.function, "rng") else seeds[:1]
 
     def ask(self, function: Callable[..., Any], *given: Any) -> Any:
-        """What a function of the reports says, with those of the options that it takes."""
+        """Call a function of `Reports` with those options that it takes."""
         return function(*given, **accepted(function, self.options))
 
     def measured(self, instance: Any, solution: Any, **options: Any) -> dict[str, float]:
-        """The metrics by which an exact method chooses among its starts; of others none."""
+        """Metrics by which an exact method chooses among its starts; none for other methods."""
         if self.entry is None or not self.entry.starts:
             return {}
         needed = {"only": (self.entry.objective_of(self.options), *self.entry.levels)}
         return self.metrics(instance, solution, **accepted(self.metrics, {**options, **needed}))
 
     def worth(self, shown: Misreport, clock: Clock) -> Floats:
-        """(n,) the true utilities of the answers to a report, means over the seeds."""
+        """True utilities (n,) of the answers to a report, averaged over the seeds."""
         total = np.zeros(1)
         for seed in self.seeds:
             given = shown.instance
@@ -309,7 +315,7 @@ class _Mechanism:
     def best(
         self, names: list[str], agent: int, honest: Floats, part: Clock, interrupted: bool
     ) -> Manipulation:
-        """The best misreport of an agent that is found in its part of the time."""
+        """Best misreport of an agent found in its share of the time."""
         truth, reports, own = self.truth, self.reports, float(honest[agent])
         # theorems are of the catalogue's methods
         known = "" if self.entry is None else self.name

@@ -1,4 +1,4 @@
-"""What a metric is: its name, which way is better, its unit, and the words for it."""
+"""Definition of a metric: name, direction, unit, and description."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ Sense = Literal["min", "max", ""]
 
 @dataclass(frozen=True)
 class Metric:
-    """One row of a problem's table of metrics.
+    """Metric of a problem.
 
     Attributes
     ----------
@@ -38,7 +38,7 @@ class Metric:
 
     @property
     def heading(self) -> str:
-        """Its heading in comparison tables."""
+        """Heading of the metric in comparison tables."""
         return self.short or self.label
 
 

@@ -1,4 +1,4 @@
-"""What each problem's analysis offers runs, tables and the report: found in its modules by name."""
+"""Analyses of each problem (metrics, frontiers, pictures, tables), found in its modules by name."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class Offered(Generic[Value]):
 
 @dataclass(frozen=True)
 class Analysis:
-    """A problem, and the functions of its analysis. Only the metrics are a must.
+    """Problem with the functions of its analysis; only the metrics are required.
 
     Attributes
     ----------
@@ -83,17 +83,17 @@ class Analysis:
 
     @property
     def whole(self) -> frozenset[str]:
-        """The metrics that count."""
+        """Metrics that are integers."""
         return frozenset(metric.name for metric in self.metric_table if metric.whole)
 
     @property
     def exact(self) -> frozenset[str]:
-        """The metrics of which bounds are compared without a tolerance."""
+        """Metrics whose bounds are compared without tolerance."""
         fractions = (metric.name for metric in self.metric_table if metric.fraction)
         return self.whole.union(fractions)
 
 
 @validate_options
 def analysis_of(problem: str) -> Analysis:
-    """The analysis of the problem called so; raises UnknownName with the near ones."""
+    """Analysis of the named problem; raises UnknownName with similar names."""
     return Analysis(problem_named(problem))

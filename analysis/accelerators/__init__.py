@@ -1,1 +1,1 @@
-"""Accelerators: metrics, the price of fairness, pictures, and whole rounds."""
+"""Accelerators: metrics, frontier of fairness, pictures, and rounds of integer placements."""

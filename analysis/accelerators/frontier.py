@@ -1,4 +1,6 @@
-"""What fairness costs: the most mean throughput for each floor under every job's, proved."""
+"""Frontier of efficiency and fairness: the most mean throughput at each lower bound on every
+job's.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +29,8 @@ _WITHIN = 1 - 1e-9
 def price_frontiers(
     instance: Accelerators, *, time_limit: float | None = None, points: Points = 8
 ) -> tuple[PriceFrontier, ...]:
-    """The most mean normalized throughput against the worst, from max-min fairness to no floor.
+    """Maximum mean normalized throughput at each lower bound on the worst job's, from max-min
+    fairness to no bound.
 
     A linear program for each floor, its bound proved by prices.
 

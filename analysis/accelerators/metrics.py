@@ -89,7 +89,7 @@ def metrics(
 
 
 class _Reports(Reports):
-    """The jobs of a type report their throughputs alone, where they can run."""
+    """Reports of job types: their throughputs alone, on the devices where they can run."""
 
     unit, fields = "steps a second", ("throughput",)
 
@@ -109,7 +109,7 @@ REPORTS = _Reports()
 
 
 def facts(stated: Stated) -> Facts:
-    """The value of each level by the types that stopped there."""
+    """Values of the levels by the types that reached them."""
     instance, shares = stated.instance, stated.answer
     if stated.method not in ("leximin", "hierarchical") or shares is None:
         return {}

@@ -1,4 +1,4 @@
-"""What an instance of accelerators asks for, part by part: the deadlines of its jobs."""
+"""Requirements of an accelerators instance, one by one: the deadlines of its jobs."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from ...instances.accelerators.instance import Accelerators
 
 
 def parts(instance: Accelerators) -> tuple[list[str], Callable[[list[int]], Accelerators]]:
-    """Each part in words, and the instance with some of them: a job without its part has no
-    deadline.
+    """Text of each requirement, and a function that gives the instance with some of them: other
+    jobs have no deadline.
     """
     deadline = np.full(instance.types, np.inf) if instance.deadline is None else instance.deadline
     bound = np.flatnonzero(np.isfinite(deadline) & (instance.count > 0))

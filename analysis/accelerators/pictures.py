@@ -1,4 +1,4 @@
-"""Pictures of time shares: who runs where, alone or beside others, and what jobs reach."""
+"""Pictures of time shares: devices by job, and throughputs."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ MOST_MAPS = 4
 
 @validate_options
 def record(instance: Accelerators, solution: TimeShares) -> dict[str, Any]:
-    """The numbers that `pictures` draws, a few kB.
+    """Numbers that `pictures` draws, a few kB.
 
     `names` of at most `MOST_TYPES` types that have jobs, in the order of how much faster the
     fastest kind of device is for them than the average; `devices`, their names; `alone` and
@@ -74,8 +74,8 @@ def record(instance: Accelerators, solution: TimeShares) -> dict[str, Any]:
 
 @validate_options
 def pictures(rows: Sequence[Row]) -> list[Picture]:
-    """The pictures of one instance's runs: jobs' throughputs, use of devices, and the time of each
-    type on each kind of device.
+    """Pictures of one instance's runs: throughputs of jobs, use of devices, and time of each type
+    on each kind of device.
     """
     found = records_by_method(rows, "quantiles")
     if not found:
@@ -108,7 +108,7 @@ def _use(found: Records) -> Picture:
 
 
 def _time_map(method: str, drawn: Mapping[str, Any]) -> Picture:
-    """The time of a job of each type: alone and beside another on each kind of device."""
+    """Map of the time of each type's jobs, alone and paired, on each kind of device."""
     columns = [("alone", name) for name in drawn["devices"]]
     columns += [("beside", name) for name in drawn["devices"]] * any(map(any, drawn["beside"]))
     values = tuple(
@@ -131,7 +131,7 @@ def _time_map(method: str, drawn: Mapping[str, Any]) -> Picture:
 
 
 def answer_picture(instance: Accelerators, shares: TimeShares) -> BlockChart:
-    """Which jobs hold the devices of each kind, alone or beside whom."""
+    """Picture of the jobs that hold the devices of each kind."""
     parts = (
         (device, job if beside == "alone" else f"{job} + {beside}", float(share))
         for job, beside, device, share in answer_table(instance, shares).rows

@@ -1,4 +1,4 @@
-"""Time shares as whole placements, round by round."""
+"""Conversion of time shares to integer placements, round by round."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class WholeRounds:
     loss: Floats
 
     def placement(self, place: int) -> TimeShares:
-        """A round (from 0) as shares, which are whole numbers."""
+        """Integer shares of a round (from 0)."""
         return self.shares.replace(share=self.number[place].astype(float))
 
 
@@ -46,7 +46,7 @@ class WholeRounds:
 def whole_rounds(
     instance: Accelerators, solution: TimeShares, *, rounds: Rounds = 100
 ) -> WholeRounds:
-    """Make rounds of time shares in which every row has a whole number of jobs or pairs.
+    """Convert time shares to rounds in which every row has an integer number of jobs or pairs.
 
     Each round gives every row the whole part of its share, which always fits, and then one more to
     the rows that are the furthest behind, as long as devices and jobs are left. Of a type, the jobs
@@ -98,7 +98,7 @@ def whole_rounds(
 
 
 def _numbers(instance: Accelerators, solution: TimeShares, rounds: int) -> Integers:
-    """(R, k) how many of each row run in each round."""
+    """Number of jobs or pairs of each row in each round, shape (R, k)."""
     first, second, device, share = (
         solution.first, solution.second, solution.device, solution.share
     )  # fmt: skip
@@ -131,7 +131,7 @@ def _numbers(instance: Accelerators, solution: TimeShares, rounds: int) -> Integ
 def rounds_table(
     instance: Accelerators, solution: TimeShares, most: int | None, *, rounds: Rounds | None = None
 ) -> AnswerTable | None:
-    """What runs in which round, a row for each placement; None where no rounds are asked for."""
+    """Table of the placements in each round; None if no rounds are requested."""
     if rounds is None:
         return None
     found = whole_rounds(instance, solution, rounds=rounds)

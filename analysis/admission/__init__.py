@@ -1,1 +1,1 @@
-"""What is measured of an assignment of jobs to VMs, its frontiers, rounds and completion times."""
+"""Admission: metrics, frontiers, rounds and completion times."""

@@ -1,4 +1,4 @@
-"""The best completion time in one round, by complete enumeration of small cases."""
+"""Minimum total completion time in one round, by complete enumeration of small cases."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ MOST_JOBS = 7
 
 @validate_options
 def least_computation(instance: Admission) -> float:
-    """The least sum of computation times, length / speed, with which all jobs run in one round (the
-    claim of section III.B.4); infinite where they do not fit.
+    """Minimum sum of computation times (length / speed) with which all jobs run in one round (claim
+    of section III.B.4); infinite if they do not fit.
 
     All ways to share the cores of all VMs are gone through: for worked examples.
 
@@ -36,7 +36,7 @@ def least_computation(instance: Admission) -> float:
         )
 
     def least(j: int, free: Integers) -> float:
-        """The least of jobs j and later, with these cores left."""
+        """Minimum sum of jobs j and later with the remaining cores."""
         best = 0.0 if j == instance.jobs else inf
         for v in range(instance.machines) if j < instance.jobs else ():
             for used in product(*(range(n + 1) for n in free[v].tolist())):

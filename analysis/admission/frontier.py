@@ -1,4 +1,4 @@
-"""What stability costs: the most total speed for every number of blocking pairs."""
+"""Frontier of speed and stability: the most total speed for every number of blocking pairs."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def price_frontiers(
     points: Points = 24,
     engine: EngineName = "highs",
 ) -> tuple[PriceFrontier, ...]:
-    """The most total speed within each limit on blocking pairs.
+    """Maximum total speed within each limit on blocking pairs.
 
     From the optimum down: allow one pair fewer than the last answer has, and solve again
     (epsilon-constraints), until an answer without blocking pairs. Where every point is "optimal"
@@ -120,7 +120,7 @@ def price_frontiers(
 
 
 def _one_each(points: Sequence[PricePoint]) -> list[PricePoint]:
-    """One point a limit, the tightest first, with the best answer and bound of those on it."""
+    """One point for each limit, the tightest first, with the best answer and bound."""
     groups: dict[float, list[PricePoint]] = {}
     for point in points:
         groups.setdefault(np.inf if point.limit is None else point.limit, []).append(point)
@@ -133,7 +133,7 @@ def _one_each(points: Sequence[PricePoint]) -> list[PricePoint]:
 
 
 def _distinct(points: Sequence[PricePoint]) -> list[PricePoint]:
-    """Of points with one value and one bound only that of the loosest limit: it says as much."""
+    """Drop points with equal value and bound except that of the loosest limit."""
     pairs = zip(points, [*points[1:], None], strict=True)
     return [
         one
@@ -143,14 +143,14 @@ def _distinct(points: Sequence[PricePoint]) -> list[PricePoint]:
 
 
 def _with_tight_end(points: list[PricePoint]) -> list[PricePoint]:
-    """The points, and before them the limit that the stablest answer keeps just so."""
+    """Add a point at the number of blocking pairs of the most stable answer."""
     if not points or (first := points[0]).reached is None or first.limit == first.reached:
         return points
     return [replace(first, limit=first.reached), *points]
 
 
 def _thinned(points: Sequence[PricePoint], most: int) -> tuple[PricePoint, ...]:
-    """At most so many, the first and the last among them."""
+    """At most `most` points, including the first and the last."""
     return tuple(
         points[place]
         for place in np.unique(np.linspace(0, len(points) - 1, most).round().astype(int))

@@ -1,4 +1,4 @@
-"""The metrics of an assignment: speed, who is served, how well VMs are used, and how stable it is.
+"""Metrics of an assignment: speed, jobs served, use of VMs, and stability.
 
 The paper describes its metrics in words without formulas (section IV); each formula below names the
 sentence it follows.
@@ -92,7 +92,7 @@ def metrics(
 
 
 class _Reports(Reports):
-    """A job reports its speeds on the types of cores."""
+    """Reports of jobs: their speeds on the types of cores."""
 
     unit, fields, worst = "speed", ("speed",), SMALLEST
 
@@ -110,5 +110,5 @@ REPORTS = _Reports()
 
 
 def facts(stated: Stated) -> Facts:
-    """What of a certificate follows from the result; see `Analysis.facts`."""
+    """Facts of a certificate that follow from the result; see `Analysis.facts`."""
     return stated.together("prices", "price_bound")

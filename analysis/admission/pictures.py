@@ -1,4 +1,4 @@
-"""Pictures of assignments: each job's speed, how full VMs and types are, speed and stability."""
+"""Pictures of assignments: speeds, use of VMs and core types, stability."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ MOST_VALUES = 40
 
 @validate_options
 def record(instance: Admission, assignment: Assignment) -> dict[str, Any]:
-    """The numbers that `pictures` draws, a few kB.
+    """Numbers that `pictures` draws, a few kB.
 
     `refused` jobs that are not assigned; `speeds` of all jobs in increasing order, 0 for those that
     are not assigned, at `MOST_VALUES` even shares of them when there are more; `alone` the same for
@@ -65,7 +65,7 @@ def record(instance: Admission, assignment: Assignment) -> dict[str, Any]:
 
 @validate_options
 def pictures(rows: Sequence[Row]) -> list[Picture]:
-    """The pictures of one instance's runs: speeds, fill of VMs and types, and stability."""
+    """Pictures of one instance's runs: speeds, use of VMs and core types, and stability."""
     found = records_by_method(rows, "speeds")
     if not found:
         return []
@@ -131,7 +131,7 @@ def _stability(found: Records) -> Picture:
 
 
 def _sorted(values: np.ndarray) -> list[float]:
-    """In increasing order, or so many quantiles that are values themselves."""
+    """Values in increasing order, or quantiles of them that are values themselves."""
     ordered = np.sort(values)
     if len(ordered) > MOST_VALUES:
         ordered = np.quantile(ordered, np.linspace(0, 1, MOST_VALUES), method="lower")
@@ -143,7 +143,7 @@ def _fill(used: np.ndarray, there: np.ndarray) -> list[float]:
 
 
 def answer_picture(instance: Admission, assignment: Assignment) -> BlockChart:
-    """Which jobs run on which VM, by the cores that they hold."""
+    """Picture of the jobs on each VM by the cores they hold."""
     parts = (
         (machine, job, float(sum(cores)))
         for job, machine, _, *cores in answer_table(instance, assignment).rows

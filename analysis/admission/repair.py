@@ -1,4 +1,6 @@
-"""From a fast assignment to a stable one, pair by pair: starts for the frontier's programs."""
+"""Walk from a fast assignment to a stable one that resolves blocking pairs one by one: starts for
+the frontier.
+"""
 
 from __future__ import annotations
 
@@ -21,8 +23,8 @@ PATIENCE = 40
 def towards_stability(
     instance: Admission, start: Assignment, rng: np.random.Generator, clock: Clock | None = None
 ) -> Iterator[Assignment]:
-    """Assignments on a walk from `start` to one without blocking pairs, or until it stalls or the
-    time is up.
+    """Assignments on a walk from `start` to one without blocking pairs, until it stalls or the time
+    is up.
 
     At each step one blocking pair (j, v) has its way, as in `settle_pair`: of those tried the one
     that leaves most total speed among those after which fewer pairs block, or the one that leaves
@@ -48,8 +50,7 @@ def towards_stability(
 
 
 def settle_pair(instance: Admission, assignment: Assignment, job: int, machine: int) -> Assignment:
-    """Job `job` goes to VM `machine` and takes what that offers it: cores that are free or held by
-    jobs ranked below it.
+    """Move a job to a VM, where it takes the cores that are free or held by lower-ranked jobs.
 
     Those jobs keep what they can of their own cores, and take free ones instead, in the order of
     their rank; one that is left without any is not assigned. The jobs on the VM that was left share
@@ -87,7 +88,7 @@ def _take(
     jobs: list[int],
     cores_before: dict[int, Integers],
 ) -> None:
-    """Each job in turn takes back what is free of its own, then its fastest free cores."""
+    """Let each job in turn retake its own free cores, then its fastest free cores."""
     for job in jobs:
         at = place[job]
         free = instance.cores[at] - cores[place == at].sum(axis=0)

@@ -1,4 +1,6 @@
-"""Rounds until every job has run: "unchosen jobs are submitted with the next round" (III.A)."""
+"""Rounds until every job has run: "unchosen jobs are submitted with the next round" (section
+III.A).
+"""
 
 from __future__ import annotations
 
@@ -40,14 +42,16 @@ class Rounds:
 
     @property
     def finish(self) -> Floats | None:
-        """(J,) when each job is done: its round's start plus its computation, or None."""
+        """Completion time of each job, shape (J,): its round's start plus its computation time;
+        None without lengths.
+        """
         if self.start is None or self.computation is None:
             return None
         done: Floats = self.start[self.round] + self.computation
         return done
 
     def facts(self) -> dict[str, float]:
-        """The figures of a run.
+        """Summary of the rounds.
 
         - `rounds`;
         - `computation_time` = sum of length / speed, waiting left out (section III.B.4);
@@ -77,7 +81,7 @@ def run_rounds(
     time_limit: float | None = None,
     **options: Any,
 ) -> Rounds:
-    """Assign, run everybody who is assigned until the slowest is done, and submit the others again,
+    """Assign jobs, run the assigned ones until the slowest is done, and submit the others again,
     until all have run.
 
     Parameters
@@ -133,7 +137,7 @@ def run_rounds(
 
 
 def timed(instance: Admission, assignments: tuple[Assignment, ...], when: Integers) -> Rounds:
-    """The rounds with their times, when jobs have lengths."""
+    """Rounds with their times, if jobs have lengths."""
     if instance.length is None:
         return Rounds(assignments, when)
     speeds = np.array([job_speeds(instance, one) for one in assignments])[
@@ -145,7 +149,7 @@ def timed(instance: Admission, assignments: tuple[Assignment, ...], when: Intege
 
 
 def _spread(instance: Admission, found: Assignment, jobs: Integers) -> Assignment:
-    """An assignment of some jobs as one of all."""
+    """Extend an assignment of some jobs to all jobs."""
     machine = np.full(instance.jobs, -1)
     cores = np.zeros((instance.jobs, instance.types), dtype=np.int64)
     machine[jobs], cores[jobs] = found.machine, found.cores

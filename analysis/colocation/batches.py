@@ -1,5 +1,5 @@
-"""Jobs that wait, oldest first, and the batch of them that a policy pairs on the machines that are
-free: what an epoch of a real cluster decides.
+"""Batches of a queue: the oldest waiting jobs that a policy pairs on the free machines in one
+epoch.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ Batch = list[tuple[int, Integers]]
 
 
 class Waiting:
-    """The queue: how many jobs of each type wait, by age.
+    """Queue of waiting jobs: their number by type and age.
 
     Parameters
     ----------
@@ -36,12 +36,12 @@ class Waiting:
         self.waiting = 0
 
     def add(self, age: int, jobs: Integers) -> None:
-        """Let (T,) jobs wait that are the youngest."""
+        """Add (T,) jobs as the youngest."""
         self._queue.append((age, jobs))
         self.waiting += int(jobs.sum())
 
     def put_back(self, batch: Batch) -> None:
-        """Let jobs wait again, each at its age."""
+        """Return a batch to the queue at the jobs' original ages."""
         for age, jobs in sorted(batch, key=lambda entry: entry[0], reverse=True):
             self.waiting += int(jobs.sum())
             older = []
@@ -53,7 +53,7 @@ class Waiting:
             self._queue.extendleft(reversed(older))
 
     def oldest(self, room: int, rng: np.random.Generator) -> Batch:
-        """Take the oldest jobs off the queue, a random part of the last age's that fits."""
+        """Remove the oldest jobs from the queue, with a random part of the last age that fits."""
         batch = []
         while self._queue and room > 0:
             age, jobs = self._queue.popleft()
@@ -70,8 +70,7 @@ class Waiting:
 def pair_oldest(
     instance: Colocation, policy: Policy, queue: Waiting, free: int, rng: np.random.Generator
 ) -> tuple[Colocation, Pairing, Batch] | None:
-    """Take as many of the oldest jobs off the queue as fit on the free machines, two on each, and
-    have the policy pair them.
+    """Remove as many of the oldest jobs as fit on the free machines, and let the policy pair them.
 
     They are given the fewest machines that hold them; all free ones when there is no answer on
     those. When there is none either, the youngest jobs go back to the queue, as few as let one be
@@ -94,15 +93,15 @@ def pair_oldest(
     beside = finite & finite.T
 
     def need(count: Integers) -> int:
-        """Machines with fewer of which there certainly is no answer."""
+        """Lower bound on the number of machines for a batch."""
         return int(count.sum()) - most_pairs(count, beside)
 
     def may_fit(number: int) -> bool:
-        """Whether nothing quick speaks against the batch without so many of the youngest jobs."""
+        """Return whether no quick bound excludes the batch without its youngest jobs."""
         return need(_total(_split(batch, number)[0], instance.types)) <= free
 
     def without(number: int) -> tuple[Colocation, Pairing, Batch] | None:
-        """The answer without so many of the youngest jobs."""
+        """Answer of the policy for the batch without its youngest jobs; None if there is none."""
         rest = _split(batch, number)[0]
         count = _total(rest, instance.types)
         for machines in dict.fromkeys((-(-(jobs - number) // 2), free)):
@@ -137,7 +136,7 @@ def pair_oldest(
 
 
 def most_pairs(count: Integers, beside: Booleans) -> int:
-    """A bound on the pairs that (T,) jobs can form.
+    """Upper bound on the pairs that (T,) jobs can form.
 
     Parameters
     ----------
@@ -165,7 +164,7 @@ def most_pairs(count: Integers, beside: Booleans) -> int:
 
 
 def _problem(instance: Colocation, count: Integers, machines: int) -> Colocation | None:
-    """The batch as an instance; None when the forbidden pairs leave a job without any place."""
+    """Instance of a batch; None if forbidden pairs leave a job without a place."""
     try:
         return instance.replace(count=count, machines=float(machines))
     except InvalidInstance:
@@ -173,7 +172,7 @@ def _problem(instance: Colocation, count: Integers, machines: int) -> Colocation
 
 
 def answer_of(policy: Policy, problem: Any, rng: np.random.Generator) -> Any:
-    """What a policy answers; None when there is nothing, or its time is up."""
+    """Answer of a policy; None if there is none, or at its time limit."""
     try:
         answer = policy(problem, rng=rng)
     except NoSolution:
@@ -182,7 +181,7 @@ def answer_of(policy: Policy, problem: Any, rng: np.random.Generator) -> Any:
 
 
 def _split(batch: Batch, number: int) -> tuple[Batch, Batch]:
-    """A batch without so many of its youngest jobs (of one age the highest types), and these."""
+    """Split off the youngest jobs of a batch (of one age, the highest types)."""
     rest, youngest = list(batch), []
     while number:
         age, taken = rest.pop()

@@ -1,4 +1,6 @@
-"""What stability and fairness cost: least mean penalty within limits on pairs, alpha and slack."""
+"""Frontiers of stability and fairness: least mean penalty within limits on blocking pairs, alpha
+and slack.
+"""
 
 from __future__ import annotations
 
@@ -65,8 +67,7 @@ def price_frontiers(
     alpha: Alpha = 0.0,
     alpha_mode: AlphaMode = "penalty-points",
 ) -> tuple[PriceFrontier, ...]:
-    """The least mean penalty within each limit on blocking pairs, and, with bandwidths, on
-    attribution slack.
+    """Least mean penalty within each limit on blocking pairs and, with bandwidths, on slack.
 
     The stability-performance and the fairness-performance frontier of Cooper's desiderata (section
     II), by one exact program for each limit. Policies give the programs their starts. With
@@ -114,7 +115,7 @@ def _frontier(
     free: Outcome, *, values: Iterable[float] | None = None, alpha: float = 0.0,
     alpha_mode: AlphaMode = "penalty-points", uncertainty: Uncertainty = "none",
 ) -> PriceFrontier:  # fmt: skip
-    """The least mean penalty against one kind of limit: a program for each.
+    """Least mean penalty within limits of one kind, by one program for each limit.
 
     `values` are the limits; spread over the range that matters when not given. `free` is what
     `optimal` says of the instance. Reached are the blocking pairs at `alpha`, the least alpha
@@ -172,7 +173,7 @@ def _frontier(
 
 
 def _spread(against: Against, low: float, high: float, number: int) -> list[float]:
-    """Limits from the tightest that can matter to what the cheapest pairing reaches anyway."""
+    """Limits from the tightest useful one to the value of the cheapest pairing."""
     if against == "alpha":
         return [float(limit) for limit in np.linspace(0.0, high, number)]
     if against == "slack":
@@ -188,8 +189,7 @@ def _spread(against: Against, low: float, high: float, number: int) -> list[floa
 def _alpha_frontiers(
     instance: Colocation, clock: Clock, points: int, known: Sequence[Pairing], free: Outcome
 ) -> PriceFrontier:
-    """The least mean penalty against alpha where no pair possibly blocks, and beside it where none
-    blocks by the measured penalties, and none certainly.
+    """Least mean penalty by alpha without possibly, measured, and certainly blocking pairs.
 
     The limits are spread from robust alpha, 0 and 0 to what the cheapest pairing reaches anyway;
     the first of possible ones is the largest alpha below robust alpha that is proved too low, where
@@ -230,7 +230,7 @@ def _alpha_frontiers(
 
 
 def _known(instance: Colocation) -> list[Pairing]:
-    """Pairings of the policies that take no time."""
+    """Pairings of the fast policies."""
     policies = (
         [greedy, marriage_partition, complementary] if instance.bandwidth is not None else [greedy]
     )

@@ -1,4 +1,4 @@
-"""The metrics of a pairing: penalty, stability, and whether penalty follows bandwidth."""
+"""Metrics of a pairing: penalty, stability, and fairness with respect to bandwidth."""
 
 from __future__ import annotations
 
@@ -156,7 +156,7 @@ def metrics(
 
 
 def could_block(instance: Colocation, pairing: Pairing) -> int:
-    """How many pairs of agents may share a processor and do not. O(T^2)."""
+    """Number of pairs of agents that may share a processor and do not. O(T^2)."""
     number, allowed = instance.count, instance.allowed
     met = sum(int(number[rows] @ (allowed[rows] @ number)) for rows in blocks(instance.types))
     return (met - int(number @ allowed.diagonal()) - 2 * int(pairing.pairs.sum())) // 2
@@ -171,8 +171,8 @@ def expected_blocking_pairs(
     draws: int = DRAWS,
     seed: int = 0,
 ) -> float:
-    """The mean number of blocking pairs over matrices drawn within the intervals, every entry
-    uniform between its ends and independent of the others.
+    """Mean number of blocking pairs over matrices drawn uniformly and independently within the
+    intervals.
 
     Intervals that hold together are wider than what is likely of a single entry, so the number is
     rather too high.
@@ -197,7 +197,7 @@ def expected_blocking_pairs(
 
 
 def attribution(instance: Colocation, pairing: Pairing) -> float | None:
-    """Spearman's correlation of types' mean penalty with bandwidth; None if not defined."""
+    """Spearman's correlation of the types' mean penalty with bandwidth; None if undefined."""
     if instance.bandwidth is None:
         return None
     present = instance.count > 0
@@ -207,7 +207,9 @@ def attribution(instance: Colocation, pairing: Pairing) -> float | None:
 
 
 class _Reports(Reports):
-    """A type reports its penalties; an agent of strict lists, penalty = rank / n, its list."""
+    """Reports of types: their penalties, or of agents with strict lists (penalty = rank / n) their
+    list.
+    """
 
     unit, fields, best, worst = "1 - penalty", ("penalty",), LEAST_PENALTY, 1.0
 
@@ -254,7 +256,7 @@ REPORTS = _Reports()
 
 
 def facts(stated: Stated) -> Facts:
-    """Which pairs block; the slack allowed."""
+    """Blocking pairs, and the allowed slack."""
     from ...solvers.colocation.common import Blocking
 
     if stated.method == "fair" and stated.options["slack"] is not None and stated.answer:

@@ -1,4 +1,4 @@
-"""What a colocation asks for, part by part: with whom each type of job may share."""
+"""Requirements of a colocation instance, one by one: the partners of each type of job."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from ...instances.colocation.instance import Colocation
 
 
 def parts(instance: Colocation) -> tuple[list[str], Callable[[list[int]], Colocation]]:
-    """Each part in words, and the instance with some of them: a type without its part may share
-    with every other that has none, at no penalty.
+    """Text of each requirement, and a function that gives the instance with some of them: types
+    without it may share freely at no penalty.
     """
     present = instance.present
     allowed = instance.allowed[np.ix_(present, present)]

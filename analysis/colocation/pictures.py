@@ -1,4 +1,6 @@
-"""Pictures of pairings: who loses how much (Cooper figs. 7, 8), who would break away (fig. 10)."""
+"""Pictures of pairings: penalties (Cooper figures 7 and 8), and agents that would break away
+(figure 10).
+"""
 
 from __future__ import annotations
 
@@ -53,7 +55,7 @@ _SPACED = "types are shown, evenly spaced by bandwidth"
 def record(
     instance: Colocation, pairing: Pairing, *, alpha_mode: AlphaMode = "penalty-points"
 ) -> dict[str, Any]:
-    """The numbers that `pictures` draws, a few kB.
+    """Numbers that `pictures` draws, a few kB.
 
     `quantiles` of agents' penalties, the highest of each of the `SHARES`; `blocking` pairs at
     `alphas`; and with bandwidths, `names`, `bandwidth` [GB/s] and mean `penalty` of at most
@@ -84,7 +86,7 @@ def record(
 
 @validate_options
 def pictures(rows: Sequence[Row]) -> list[Picture]:
-    """The pictures of one instance's runs: by bandwidth, by alpha, and all penalties."""
+    """Pictures of one instance's runs: by bandwidth, by alpha, and all penalties."""
     found = records_by_method(rows, "quantiles")
     by_type = records_by_method(rows, "bandwidth")
     drawn: list[Picture] = []
@@ -96,7 +98,7 @@ def pictures(rows: Sequence[Row]) -> list[Picture]:
 
 
 def _by_bandwidth(found: Records) -> Picture:
-    """Cooper fig. 7."""
+    """Chart of penalty by bandwidth (Cooper figure 7)."""
     first = next(iter(found.values()))[0]
     x = [f"{name} {wide:g}" for name, wide in zip(first["names"], first["bandwidth"], strict=True)]
     chart = sorted_curves(
@@ -120,7 +122,7 @@ def _by_bandwidth(found: Records) -> Picture:
 
 
 def _ranks(found: Records) -> Picture:
-    """Cooper fig. 8, as how far the rank in penalty is from the rank in bandwidth."""
+    """Chart of the difference between the ranks in penalty and in bandwidth (Cooper figure 8)."""
     first = next(iter(found.values()))[0]
     rows = {
         method: ranks(row) - ranks(first["bandwidth"])
@@ -140,7 +142,7 @@ def _ranks(found: Records) -> Picture:
 
 
 def _by_alpha(found: Records) -> Picture:
-    """Cooper fig. 10."""
+    """Chart of blocking pairs by alpha (Cooper figure 10)."""
     mode = next(iter(found.values()))[0]["alpha_mode"]
     return blocking_by_alpha(
         "colocation-blocking-by-alpha",
@@ -161,7 +163,7 @@ def _distribution(found: Records) -> Picture:
 
 
 def answer_picture(instance: Colocation, pairing: Pairing) -> BlockChart:
-    """Who runs beside whom: a row for each kind of pair, the most frequent first."""
+    """Picture of the pairs, a row for each kind, the most frequent first."""
     table = answer_table(instance, pairing)
     parts = []
     for number, (job, beside, machines, *_) in enumerate(table.rows, start=1):

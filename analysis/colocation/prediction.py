@@ -1,4 +1,4 @@
-"""Policies on predicted penalties: decide on a prediction from a sample, judge on the truth."""
+"""Policies on predicted penalties, which are measured on the true penalties."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def predicted_instance(
     fraction: float,
     rng: np.random.Generator | None = None,
 ) -> Colocation:
-    """The instance as an operator sees it who has profiled only a share of the colocations.
+    """Instance with predicted penalties, of which only a random share was profiled.
 
     Sampled penalties are exact, the others come from the item-based filter; which pairs are
     forbidden is known, and so are counts, bandwidths and machines. A pairing is feasible for the
@@ -62,15 +62,15 @@ def predicted_instance(
 
 @validate_options
 def predicted_penalties(penalty: Floats) -> Floats:
-    """(T, T) penalties with predictions by the item-based filter where they are NaN; inf is a known
-    impossibility. Raises InvalidOption when none is known.
+    """Penalties (T, T) with NaN replaced by predictions of the item-based filter; infinite entries
+    are forbidden pairs. Raises InvalidOption without any known entry.
     """
     return fill(penalty, np.isfinite(penalty))
 
 
 @dataclass(frozen=True)
 class Accuracy:
-    """The accuracy of the predictor at one share of samples.
+    """Accuracy of the predictor for one share of samples.
 
     Attributes
     ----------
@@ -88,13 +88,13 @@ class Accuracy:
 
 @dataclass(frozen=True)
 class AccuracyCurve:
-    """The accuracy of the predictor over shares of samples (Cooper fig. 12)."""
+    """Accuracy of the predictor by share of samples (Cooper figure 12)."""
 
     instance: str
     points: tuple[Accuracy, ...]
 
     def rows(self) -> list[dict[str, object]]:
-        """One plain row per share."""
+        """Rows of the curve, one for each share."""
         return [
             {
                 "instance": self.instance,
@@ -115,7 +115,7 @@ def accuracy_curve(
     repeats: Annotated[int, AtLeast(1)] = 10,
     rng: np.random.Generator | None = None,
 ) -> AccuracyCurve:
-    """How much of the preferences a sample predicts, over shares of samples.
+    """Share of preferences that predictions from a sample get right, by share of samples.
 
     Parameters
     ----------
@@ -147,7 +147,7 @@ def accuracy_curve(
 
 
 def _profiled(instance: Colocation) -> Booleans:
-    """(T, T): what can be measured: two different agents that may share."""
+    """Whether each pair can be measured: two different agents that may share, shape (T, T)."""
     present = instance.count > 0
     allowed: Booleans = instance.allowed & present[:, None] & present[None, :]
     return allowed

@@ -1,4 +1,5 @@
-"""The action recommender: who should take part or break away, with whom, and for what gain.
+"""Action recommender: which agents should participate or break away, with which partner, for which
+gain.
 
 An agent asks everyone it would rather share with; it is advised to break away iff somebody it asks
 would rather share with it too, which is to say iff it is in a blocking pair. Advice is given per
@@ -25,7 +26,7 @@ Action = Literal["participate", "break away"]
 
 @dataclass(frozen=True)
 class Alternative:
-    """Agents that an agent and they would both rather share with.
+    """Agents with whom an agent would form a blocking pair.
 
     Attributes
     ----------
@@ -41,7 +42,7 @@ class Alternative:
 
 @dataclass(frozen=True)
 class Advice:
-    """The advice to all agents of one type beside one type.
+    """Recommendation for all agents of one type beside one type.
 
     Attributes
     ----------
@@ -69,7 +70,7 @@ def recommend(
     alpha: float = 0.0,
     uncertainty: Uncertainty | None = None,
 ) -> tuple[Advice, ...]:
-    """Advise every agent to participate or to break away, with whom, and say what it would gain.
+    """Recommend to every agent to participate or to break away, with a partner and the gain.
 
     Parameters
     ----------

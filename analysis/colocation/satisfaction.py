@@ -1,5 +1,5 @@
-"""Preference satisfaction: how many agents one pairing serves better, worse or alike than another
-(Cooper fig. 9).
+"""Preference satisfaction: numbers of agents that one pairing serves better, worse and equally well
+compared with another (Cooper figure 9).
 
 A pairing says how many agents of a type have which penalty, not which agent: agents of one type are
 interchangeable. Whom to compare with whom inside a type is therefore an explicit choice:
@@ -56,7 +56,7 @@ class Satisfaction:
         return {name: float(column.sum()) for name, column in columns.items()}
 
     def rows(self) -> list[dict[str, object]]:
-        """One plain row per type that has agents, then one over all."""
+        """Rows by type with agents, and a total."""
         columns = np.stack([self.improved, self.degraded, self.unchanged], axis=1)
         rows: list[dict[str, object]] = []
         for name, (better, worse, alike) in zip(self.names, columns.tolist(), strict=True):
@@ -76,7 +76,7 @@ def satisfaction(
     alpha: Alpha = 0.0,
     coupling: Coupling = "sorted",
 ) -> Satisfaction:
-    """Count the agents who gain, lose and stay alike when `new` replaces `old`.
+    """Count the agents that gain, lose and stay equal when `new` replaces `old`.
 
     Parameters
     ----------
@@ -107,7 +107,7 @@ def satisfaction(
 
 
 def _by_type(instance: Colocation, pairing: Pairing) -> dict[int, tuple[Floats, Floats]]:
-    """Type -> (ascending penalties, how many of its agents have each)."""
+    """For each type its distinct penalties in increasing order, with numbers of agents."""
     kind, value, number = agent_penalties(instance, pairing)
     order = np.lexsort((value, kind))
     kind, value, agents = kind[order], value[order], number[order].astype(float)
@@ -119,7 +119,7 @@ def _by_type(instance: Colocation, pairing: Pairing) -> dict[int, tuple[Floats, 
 def _couple_sorted(
     was: Floats, old: Floats, now: Floats, new: Floats
 ) -> tuple[Floats, Floats, Floats]:
-    """(penalty before, after, agents), the r-th best before with the r-th best after."""
+    """(penalty before, after, agents) with agents matched by rank."""
     ends = np.union1d(np.cumsum(old), np.cumsum(new))
     left = np.searchsorted(np.cumsum(old), ends, side="left")
     right = np.searchsorted(np.cumsum(new), ends, side="left")
@@ -129,6 +129,6 @@ def _couple_sorted(
 def _couple_at_random(
     was: Floats, old: Floats, now: Floats, new: Floats
 ) -> tuple[Floats, Floats, Floats]:
-    """(penalty before, after, expected agents), before and after independent."""
+    """(penalty before, after, expected agents) with independent penalties before and after."""
     before, after = np.repeat(was, len(now)), np.tile(now, len(was))
     return before, after, np.outer(old, new).ravel() / old.sum()

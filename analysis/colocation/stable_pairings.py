@@ -1,4 +1,4 @@
-"""All stable pairings of agents with strict preference lists: how many there are, and each."""
+"""Enumeration and number of all stable pairings of agents with strict preference lists."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from ..report.table import Column, Table
 
 @dataclass(frozen=True)
 class StablePairings:
-    """The first stable pairings of an instance, and how many there are.
+    """First stable pairings of an instance, and their total number.
 
     Attributes
     ----------
@@ -41,13 +41,13 @@ class StablePairings:
 
     @property
     def sentence(self) -> str:
-        """How many there are, in words."""
+        """Sentence with the number of stable pairings."""
         number = self.count.number
         words = "1 stable pairing" if number == 1 else f"{number} stable pairings"
         return words if self.count.exact else f"at least {words}: the time to count was up"
 
     def document(self) -> dict[str, Any]:
-        """For a program."""
+        """Convert to plain JSON."""
         pairings = [
             {"partners": dict(partners), **metrics}
             for partners, metrics in zip(self.listed, self.measured, strict=True)
@@ -56,7 +56,7 @@ class StablePairings:
 
     @property
     def table(self) -> Table:
-        """A row for each that is listed."""
+        """Table with a row for each listed pairing."""
         rows = []
         for place, (partners, metrics) in enumerate(
             zip(self.listed, self.measured, strict=True), start=1

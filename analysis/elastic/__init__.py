@@ -1,1 +1,1 @@
-"""What is measured of elastic jobs: utilities, jobs without devices, devices in use."""
+"""Elastic jobs: utilities, idle jobs, and devices in use."""

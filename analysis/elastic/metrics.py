@@ -1,4 +1,4 @@
-"""The metrics of elastic jobs."""
+"""Metrics of elastic jobs."""
 
 from __future__ import annotations
 
@@ -20,5 +20,5 @@ METRICS: tuple[Metric, ...] = (
 def metrics(
     instance: Elastic, solution: Configured, *, only: Collection[str] | None = None
 ) -> dict[str, float]:
-    """Every metric of a feasible answer; a job without devices has the utility 0."""
+    """Every metric of a feasible answer; a job without devices has utility 0."""
     return {metric.name: MEASURES[metric.name](instance, solution) for metric in METRICS}

@@ -1,4 +1,4 @@
-"""The picture of who has which devices."""
+"""Picture of the devices of elastic jobs."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from ..report.picture import BlockChart, answer_blocks
 
 
 def answer_picture(instance: Elastic, solution: Configured) -> BlockChart:
-    """The devices of each kind, and which jobs have them."""
+    """Picture of the devices of each kind and the jobs that hold them."""
     rows = answer_table(instance, solution).rows
     parts = ((kind, job, float(size * jobs)) for job, kind, size, jobs, _ in rows)
     return answer_blocks("Which jobs have the devices of each kind", "devices", "kind", parts)

@@ -1,4 +1,4 @@
-"""Elastic jobs round after round: what policies, moves of jobs and starting anew cost."""
+"""Simulation of elastic jobs over rounds: utilities of policies, cost of moves, and warm starts."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ LEARNED = 0.2
 
 
 class MethodRounds(NamedTuple):
-    """Totals over all rounds of a method: utility, and its loss against a bound.
+    """Totals of a method over all rounds: utility, and loss against a bound.
 
     Attributes
     ----------
@@ -50,8 +50,8 @@ def trace(
     changed: Part,
     rng: np.random.Generator,
 ) -> Iterator[Elastic]:
-    """Rounds of jobs of which a part leaves after each, as many come, drawn from the types of the
-    instance, and as many change: their utilities are multiplied by a log-normal number.
+    """Rounds of jobs in which a share leaves and is replaced by jobs of random types, and a share
+    has its utilities multiplied by a log-normal factor.
     """
     types = np.repeat(np.arange(len(instance.count)), instance.count)
     number, factor = np.arange(len(types)), np.ones(len(types))
@@ -69,9 +69,7 @@ def trace(
 
 @validate_options
 def with_moves(instance: Elastic, running: Configured, cost: Part) -> Elastic:
-    """The instance in which a job that runs (of a type of one job) has in every other configuration
-    its utility less a part of it.
-    """
+    """Instance in which a running job loses a share of its utility in every other configuration."""
     utility = instance.utility.copy()
     utility[running.job] *= 1 - cost
     stay = running.job, running.configuration
@@ -90,7 +88,7 @@ def play_rounds(
     carry: bool = True,
     seed: Annotated[int, AtLeast(0)] = 0,
 ) -> list[MethodRounds]:
-    """Play the same rounds by each method, which knows what a move of a job costs in each.
+    """Run each method on the same rounds, with the cost of moves included.
 
     Parameters
     ----------

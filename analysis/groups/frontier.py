@@ -1,4 +1,4 @@
-"""What stability costs: the least mean penalty of the groupings stable at each alpha."""
+"""Frontier of stability: the least mean penalty of the groupings in the core at each alpha."""
 
 from __future__ import annotations
 
@@ -30,8 +30,7 @@ _POLICIES = ("hierarchical", "serpentine", "sorted", "GR", "threshold")
 def price_frontiers(
     instance: Groups, *, time_limit: float | None = None, points: Points = 8
 ) -> tuple[PriceFrontier, ...]:
-    """The least mean penalty within each limit on alpha: no group of jobs gains more than that on a
-    full machine of its own.
+    """Least mean penalty within each limit on alpha.
 
     One program for each limit (epsilon-constraint), from the least alpha at which there is a
     grouping without blocking groups, or the least that was found, to what the cheapest grouping
@@ -91,7 +90,7 @@ def price_frontiers(
 
 
 def _policies(instance: Groups) -> Iterator[Grouping]:
-    """Groupings of the policies that draw nothing."""
+    """Groupings of the deterministic policies."""
     for policy in functions("groups", *_POLICIES).values():
         with suppress(NoSolution):  # forbidden groups are in its way
             yield policy(instance)

@@ -1,4 +1,4 @@
-"""The metrics of a grouping: penalty, who would break away, and fair attribution."""
+"""Metrics of a grouping: penalty, blocking groups, and fair attribution."""
 
 from __future__ import annotations
 
@@ -114,7 +114,7 @@ def metrics(
 
 
 def full_kinds(instance: Groups) -> int:
-    """At most how many kinds of full groups there are on all classes of machines in use."""
+    """Upper bound on the number of kinds of full groups on all classes in use."""
     if instance.members is not None:
         return len(instance.members)
     present = int(np.count_nonzero(instance.count))
@@ -123,7 +123,7 @@ def full_kinds(instance: Groups) -> int:
 
 
 def attribution(instance: Groups, grouping: Grouping) -> float | None:
-    """Spearman's correlation of types' mean penalty with pressure; None if not defined."""
+    """Spearman's correlation of the types' mean penalty with pressure; None if undefined."""
     if instance.pressure is None:
         return None
     present = instance.count > 0
@@ -132,7 +132,7 @@ def attribution(instance: Groups, grouping: Grouping) -> float | None:
 
 
 class _Reports(Reports):
-    """A type reports what it loses beside others: its penalties, sensitivities or losses."""
+    """Reports of types: their penalties, sensitivities, or losses."""
 
     unit, fields = "1 - penalty", ("penalty", "sensitivity", "losses")
     best, worst = LEAST, 1.0
@@ -155,7 +155,7 @@ REPORTS = _Reports()
 
 
 def facts(stated: Stated) -> Facts:
-    """The alpha that was asked for, and that the least one stated is not above the answer's."""
+    """The requested alpha, and that the stated least alpha is at most the answer's."""
     facts, certificate = (
         stated.together("groups_listed", "prices", "price_bound"),
         stated.certificate,

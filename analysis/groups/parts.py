@@ -1,4 +1,4 @@
-"""What groups ask for, part by part: who is never beside whom, and how many machines there are."""
+"""Requirements of a groups instance, one by one: forbidden groups and numbers of machines."""
 
 from __future__ import annotations
 
@@ -10,10 +10,7 @@ from ...instances.groups.instance import Groups
 
 
 def parts(instance: Groups) -> tuple[list[str], Callable[[list[int]], Groups]]:
-    """Each part in words, and the instance with some of them: a type without its part may be with
-    every other that has none, at no penalty, and of a class without its part there are as many
-    machines as needed.
-    """
+    """Text of each requirement, and a function that gives the instance with some of them."""
     machines_of = np.array(instance.machines, dtype=float)
     present, classes = instance.count > 0, np.flatnonzero(np.isfinite(machines_of))
     never = np.zeros((instance.types, instance.types), dtype=bool)

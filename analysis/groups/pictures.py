@@ -1,4 +1,4 @@
-"""Pictures of groupings: who loses how much, how unlike machines are, who would break away."""
+"""Pictures of groupings: penalties, spread of pressure over machines, and blocking groups."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ MOST_TYPES = 40
 
 @validate_options
 def record(instance: Groups, grouping: Grouping) -> dict[str, Any]:
-    """The numbers that `pictures` draws, a few kB.
+    """Numbers that `pictures` draws, a few kB.
 
     `quantiles` of jobs' penalties and `machines`, quantiles over the machines in use of what their
     jobs' pressures add up to, at each of the `SHARES`; blocking groups at `alphas` where they are
@@ -69,8 +69,8 @@ def record(instance: Groups, grouping: Grouping) -> dict[str, Any]:
 
 @validate_options
 def pictures(rows: Sequence[Row]) -> list[Picture]:
-    """The pictures of one instance's runs: penalty by pressure, blocking groups by alpha, how
-    unlike the machines are, and all jobs' penalties.
+    """Pictures of one instance's runs: penalty by pressure, blocking groups by alpha, pressure on
+    machines, and all penalties.
     """
     found = records_by_method(rows, "quantiles")
     if not found:
@@ -135,7 +135,7 @@ def _jobs(found: Records) -> Picture:
 
 
 def answer_picture(instance: Groups, grouping: Grouping) -> BlockChart:
-    """Who runs together: a row for each kind of group, the most frequent first."""
+    """Picture of the groups, a row for each kind, the most frequent first."""
     names = labels("type", instance.names, instance.types)
     parts = []
     for number, at in enumerate(np.argsort(-grouping.number, kind="stable").tolist(), start=1):

@@ -1,1 +1,1 @@
-"""What is measured of VMs on servers over time: how long servers are on, and how many at once."""
+"""Lifetimes: server-time and number of servers at the peak."""

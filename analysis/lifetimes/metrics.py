@@ -1,4 +1,4 @@
-"""The metrics of VMs on servers over time."""
+"""Metrics of VMs on servers over time."""
 
 from __future__ import annotations
 

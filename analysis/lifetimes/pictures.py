@@ -1,4 +1,4 @@
-"""Pictures of servers over time."""
+"""Pictures of servers in use over time."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from ..run.rows import Row
 
 @validate_options
 def record(instance: Lifetimes, solution: Hosts) -> dict[str, Any]:
-    """Servers in use over time, and the proved lower bound; of long traces at 1,000 times."""
+    """Servers in use over time and their lower bound; long traces at 1,000 times."""
     shown, static = evenly(len(instance.length), 1_000), StaticBound(instance, Clock(2.0))
     list(static.tighten(2 * instance.volume, instance.length))
     lines = {"time": instance.times - instance.times[0], "needed": static.bound}
@@ -26,18 +26,18 @@ def record(instance: Lifetimes, solution: Hosts) -> dict[str, Any]:
 
 @validate_options
 def answer_picture(instance: Lifetimes, solution: Hosts) -> Chart:
-    """Servers in use over time."""
+    """Picture of the servers in use over time."""
     return _chart("answer", {"this answer": record(instance, solution)})
 
 
 def pictures(rows: Sequence[Row]) -> list[Picture]:
-    """Servers in use over time of one instance's runs, a line a method, with its first seed."""
+    """Servers in use over time of one instance's runs, one line a method (its first seed)."""
     drawn = {name: records[0] for name, records in records_by_method(rows, "needed").items()}
     return [_chart("lifetimes-servers", drawn)] if drawn else []
 
 
 def _chart(name: str, records: Mapping[str, Record]) -> Chart:
-    """A step line a record, and thick the lower bound."""
+    """Step chart of the records, with the lower bound as a thick line."""
     some = next(iter(records.values()))
     lines = {"lower bound": some["needed"], **{m: r["servers"] for m, r in records.items()}}
     series = tuple(

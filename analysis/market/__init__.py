@@ -1,1 +1,1 @@
-"""Metrics, audits and profiles of core allocation."""
+"""Market: metrics, audits and profiles of core allocations."""

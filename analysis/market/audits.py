@@ -1,4 +1,4 @@
-"""Audits of an allocation: who envies whom and where, and what rounding costs."""
+"""Audits of an allocation: envy between users, and the effect of rounding."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ NASH_ENVY_FREENESS = 0.828
 
 @dataclass(frozen=True, eq=False)
 class EnvyAudit:
-    """Who envies whom.
+    """Envy between users of an allocation.
 
     Attributes
     ----------
@@ -45,7 +45,8 @@ def envy_audit(
     allocation: Allocation,
     level: Annotated[float, Between(0, 1, "an index")] = NASH_ENVY_FREENESS,
 ) -> EnvyAudit:
-    """Find the worst pair, its group, and how many users fall below a level of envy-freeness.
+    """Find the most envious pair, its group, and the number of users below a level of
+    envy-freeness.
 
     Parameters
     ----------
@@ -68,7 +69,7 @@ def envy_audit(
 
 
 def users_alike(market: Market, user: int) -> Integers:
-    """The users with useful jobs on exactly the servers on which `user` has them, it included."""
+    """Users with useful jobs on exactly the same servers as `user`, including it."""
     useful = market.useful
     mine = np.unique(market.server[useful & (market.user == user)])
     key = np.unique(market.user[useful] * market.servers + market.server[useful])
@@ -79,8 +80,8 @@ def users_alike(market: Market, user: int) -> Integers:
 
 
 def work_conserving(capacity: Floats, server: Integers, demand: Floats) -> Floats:
-    """(k,) cores when each server is split equally among its jobs, and what a job does not want
-    goes to the others.
+    """Cores (k,) when each server is divided equally among its jobs, and unused shares go to the
+    others.
 
     The work-conserving policy of thesis section 3.1.2: max-min fair per server, jobs capped.
 

@@ -1,4 +1,4 @@
-"""What it costs in total utility to guarantee every user a multiple of its endowment's worth."""
+"""Frontier of total utility and guaranteed multiples of the users' endowment utilities."""
 
 from __future__ import annotations
 
@@ -25,8 +25,7 @@ def price_frontiers(
     points: Points = 8,
     utility: Family = "amdahl",
 ) -> tuple[PriceFrontier, ...]:
-    """The most total utility such that every user has at least sigma times the utility of its
-    endowment.
+    """Maximum total utility such that every user has at least sigma times its endowment utility.
 
     sigma runs from the index of the allocation with the most total utility to the largest index any
     allocation has; see `solvers.market.guaranteed` for the proof. The sharing index is thesis eq.

@@ -1,4 +1,4 @@
-"""The metrics of an allocation: work, distance from equilibrium, envy, and whether sharing pays."""
+"""Metrics of an allocation: work, distance from equilibrium, envy, and sharing incentive."""
 
 from __future__ import annotations
 
@@ -164,7 +164,7 @@ class _Reports(Reports):
 
 
 def _linear(market: Market, utility: Family) -> bool:
-    """Whether all jobs are worth their cores times their work."""
+    """Return whether all jobs have linear utility."""
     whole = bool((market.parallel_fraction == 1).all())
     return utility == "linear" or (utility == "amdahl" and whole)
 
@@ -173,7 +173,7 @@ REPORTS = _Reports()
 
 
 def facts(stated: Stated) -> Facts:
-    """How far from an equilibrium; leximin's levels as the answer's own ratios, exactly."""
+    """Residuals of an equilibrium; the levels of leximin as exact ratios of the answer."""
     from ...solvers.market.leximin import LEVEL
 
     options, market, allocation = stated.options, stated.instance, stated.answer

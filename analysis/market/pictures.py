@@ -1,4 +1,4 @@
-"""Pictures of allocations: each user's utility, gain and envy, who envies whom, and prices."""
+"""Pictures of allocations: utilities, gains by sharing, envy, and prices."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ _STATIC: dict[Share, str] = {
 def record(
     instance: Market, allocation: Allocation, *, utility: Family = "amdahl", rho: float = 0.5
 ) -> dict[str, Any]:
-    """The numbers that `pictures` draws, a few kB; those of Amdahl utilities only for them.
+    """Numbers that `pictures` draws, a few kB.
 
     Of users with a useful job, at `SHARES` of them in sorted order: `utility`, `sharing` ratios
     against two static shares, worst `envy` index. `envy_users` and `envy_matrix` [percent] of at
@@ -95,7 +95,7 @@ def record(
 
 @validate_options
 def pictures(rows: Sequence[Row]) -> list[Picture]:
-    """The pictures of one instance's runs."""
+    """Pictures of one instance's runs."""
     drawn: list[Picture] = []
     if found := records_by_method(rows, "utility"):
         drawn.append(_utilities(found))
@@ -117,7 +117,7 @@ def _utilities(found: Records) -> Picture:
 
 
 def _sharing(found: Records, share: Share, words: str) -> Picture:
-    """Thesis eq. 3.6, user by user."""
+    """Sharing index of each user (thesis equation 3.6)."""
     chart = sorted_curves(
         f"market-sharing-{share}", f"What sharing gains every user over {words}",
         ("share of the users", "utility over that of the static share"), SHARES, found,
@@ -132,7 +132,7 @@ def _sharing(found: Records, share: Share, words: str) -> Picture:
 
 
 def _envy(found: Records) -> Picture:
-    """Thesis eq. 3.5, every user's worst pair."""
+    """Envy index of each user's worst pair (thesis equation 3.5)."""
     return sorted_curves(
         "market-envy", "Envy of every user, from the most envious",
         ("share of the users", "envy index with the user it envies most (1: no envy)"), SHARES,
@@ -143,7 +143,7 @@ def _envy(found: Records) -> Picture:
 
 
 def _envy_maps(found: Records) -> list[Picture]:
-    """Thesis fig. 3.12, for the methods with the worst pairs; the first seed of each."""
+    """Envy maps of the methods with the worst pairs, first seed (thesis figure 3.12)."""
     worst = {method: records[0]["envy"][0] for method, records in found.items()}
     chosen = [
         method for method in sorted(worst, key=worst.__getitem__) if worst[method] < 1 - 1e-6
@@ -186,19 +186,19 @@ def _prices(found: Records) -> Picture:
 
 
 def _sorted(values: np.ndarray) -> list[float]:
-    """Sorted values at `SHARES`, by linear interpolation."""
+    """Quantiles of values at `SHARES`, by linear interpolation."""
     return rounded(np.quantile(values, SHARES))
 
 
 def _most_envious(index: np.ndarray, whom: Integers, active: np.ndarray) -> Integers:
-    """At most `MOST_USERS` users in order: the most envious and whom each envies most."""
+    """At most `MOST_USERS` users in order: the most envious ones and those they envy most."""
     order = np.flatnonzero(active)[np.argsort(index[active], kind="stable")]
     pairs = np.column_stack([order, whom[order]]).ravel().tolist()
     return np.array(sorted(list(dict.fromkeys([*pairs, *order.tolist()]))[:MOST_USERS]))
 
 
 def answer_picture(instance: Market, allocation: Allocation) -> BlockChart:
-    """Whose cores there are on each server."""
+    """Picture of the users' cores on each server."""
     rows = answer_table(instance, allocation).rows
     parts = ((server, user, cores) for user, server, _, cores, *_ in rows)
     servers = labels("server", instance.server_names, instance.servers)

@@ -1,4 +1,4 @@
-"""The predictor of thesis section 3.2: parallel fractions from profiles, and run times."""
+"""Predictor of thesis section 3.2: parallel fractions and run times from profiles."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Holdout = Literal["largest-size", "every-other-count"]
 
 @dataclass(frozen=True)
 class Predictor:
-    """What is learnt of one workload.
+    """Fitted speedup model of one workload.
 
     Attributes
     ----------
@@ -40,7 +40,9 @@ class Predictor:
     intercept: float
 
     def seconds(self, size: float, cores: float) -> float:
-        """Run time on any data size and cores, thesis eq. 3.3: T_c = T_cmax s(c_max) / s(c)."""
+        """Predicted run time for a data size and cores (thesis equation 3.3): T_c = T_cmax s(c_max)
+        / s(c).
+        """
         base = self.slope * size + self.intercept
         return base * self._speedup(self.cores) / self._speedup(cores)
 
@@ -49,7 +51,7 @@ class Predictor:
 
 
 def fit(profile: Profile, most_cores: float | None = None) -> list[Predictor]:
-    """Learn a predictor for each workload of a profile.
+    """Fit a predictor for each workload of a profile.
 
     Fractions by thesis eq. 3.2; the line of run time against data size by least squares at the
     largest core count that the workload was profiled with, where profiling is quickest and the line
@@ -76,8 +78,7 @@ def fit(profile: Profile, most_cores: float | None = None) -> list[Predictor]:
 def prediction_errors(
     profile: Profile, *, holdout: Holdout = "largest-size", most_cores: float | None = None
 ) -> pandas.DataFrame:
-    """Predicted against measured run times on rows that the predictor has not seen (thesis figs.
-    3.8 to 3.10).
+    """Errors of predicted run times on held-out rows (thesis figures 3.8 to 3.10).
 
     Parameters
     ----------

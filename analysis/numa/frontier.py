@@ -1,4 +1,4 @@
-"""What throughput costs: the least link power of any placement at each rate, proved."""
+"""Frontier of throughput and power: the least link power of any placement at each rate."""
 
 from __future__ import annotations
 
@@ -35,8 +35,8 @@ def price_frontiers(
     pcie_energy: Picojoules = THESIS.pcie_energy,
     pcie_hops: Hops = THESIS.pcie_hops,
 ) -> tuple[PriceFrontier, ...]:
-    """Least link power against the rate served, from the most that any placement sustains down to
-    where all can run locally.
+    """Least link power at rates from the maximum throughput down to where all tasks can run
+    locally.
 
     A linear program for each rate, its bound proved by prices (`power_bound`); the instance's own
     rate is one of them where it can be sustained. Below the rate that every memory's own cores
@@ -78,7 +78,9 @@ def price_frontiers(
 
 
 def _rates(instance: Numa, most: float, points: int) -> list[float]:
-    """Rates from the most down to where all can run locally, the instance's own if between."""
+    """Rates from the maximum down to where all tasks can run locally, including the
+    instance's own.
+    """
     home = instance.cores / (instance.mean_service * float(instance.location_share.max()))
     low = min(home, most)
     own = instance.rate

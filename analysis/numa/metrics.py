@@ -1,4 +1,4 @@
-"""The metrics of a simulated policy or of long-run flows."""
+"""Metrics of a simulated policy or of fluid flows."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ def link_power(
     pcie_energy: Picojoules = THESIS.pcie_energy,
     pcie_hops: Hops = THESIS.pcie_hops,
 ) -> float:
-    """What the tasks that are served cost the links [W], at whatever rate that is."""
+    """Link power [W] of the tasks served."""
     if isinstance(solution, Flow):
         rate = flow_by_distance(instance, solution)
     else:
@@ -104,7 +104,7 @@ def link_power(
 
 
 def _shares(rate: Floats) -> dict[str, float]:
-    """From (K, D) tasks a second by class and distance."""
+    """Shares of tasks by distance, from tasks a second (K, D) by class and distance."""
     total = float(rate.sum())
     share = rate.sum(axis=0) / total if total > 0 else np.zeros(rate.shape[1])
     hops = share[:-1]
@@ -118,7 +118,7 @@ def _shares(rate: Floats) -> dict[str, float]:
 
 
 def facts(stated: Stated) -> Facts:
-    """The mix of policies that a flow is."""
+    """Mix of policies of a flow."""
     from ...solvers.numa.fluid import mix_table
 
     if stated.method not in ("fluid", "fluid-power"):

@@ -1,4 +1,4 @@
-"""What a blade server is asked for, part by part: the tasks a second of each class."""
+"""Requirements of a numa instance, one by one: the task rate of each class."""
 
 from __future__ import annotations
 
@@ -8,7 +8,9 @@ from ...instances.numa import Numa
 
 
 def parts(instance: Numa) -> tuple[list[str], Callable[[list[int]], Numa | None]]:
-    """Each part in words, and the instance with the tasks of some classes only; None of none."""
+    """Text of each requirement, and a function that gives the instance with the tasks of some
+    classes only; None without any.
+    """
     rates = instance.rate * instance.class_share
     labels = [
         f"{rate:g} tasks/s of {name}" for rate, name in zip(rates, instance.names, strict=True)

@@ -1,4 +1,4 @@
-"""The pictures of policies on a blade server: response times, distances, power, refusals."""
+"""Pictures of policies on a blade server: response times, distances, power, refusals."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def record(
     pcie_energy: float = THESIS.pcie_energy,
     pcie_hops: float = THESIS.pcie_hops,
 ) -> dict[str, Any]:
-    """What the pictures of an answer are drawn from, under 1 kB.
+    """Numbers that the pictures of an answer draw, below 1 kB.
 
     `rate` that arrives and `served` [tasks/s], `shares` of the tasks by distance (0 hops, 1 hop,
     ..., another blade), `power` of the links at the rate served [W]; of a simulation also `stable`,
@@ -65,7 +65,9 @@ def record(
 
 @validate_options
 def pictures(rows: Sequence[Row]) -> list[Picture]:
-    """Response times, shares by distance, link power by rate, refusals; of one instance's runs."""
+    """Pictures of one instance's runs: response times, shares by distance, link power by rate,
+    refusals.
+    """
     by_method = records_by_method(rows, "served")
     drawn: list[Picture] = []
     if curves := _with(by_method, "curve"):
@@ -83,7 +85,7 @@ def pictures(rows: Sequence[Row]) -> list[Picture]:
 
 
 def _with(by_method: Records, name: str) -> Records:
-    """The records that have an entry."""
+    """Records that have an entry."""
     chosen = {
         method: [each for each in records if name in each] for method, records in by_method.items()
     }
@@ -91,7 +93,9 @@ def _with(by_method: Records, name: str) -> Records:
 
 
 def _response_chart(by_method: Records, curves: Records) -> Chart:
-    """The share of tasks answered within each time; a log axis where policies differ much."""
+    """Chart of the share of tasks answered within each time; logarithmic if policies differ
+    much.
+    """
     times = {method: np.array(curve) for method, curve in means(curves, "curve").items()}
     ends = [float(curve[-1]) for curve in times.values()]
     wide = max(ends) > WIDE * min(ends)
@@ -121,7 +125,7 @@ def _response_chart(by_method: Records, curves: Records) -> Chart:
 
 
 def _distance_chart(by_method: Records) -> Chart:
-    """Where tasks run, by distance from their data."""
+    """Chart of tasks by distance from their data."""
     shares = means(by_method, "shares")
     number = len(next(iter(shares.values())))
     hops = ["local", "1 hop", *(f"{hops} hops" for hops in range(2, number - 1))][: number - 1]
@@ -135,7 +139,7 @@ def _distance_chart(by_method: Records) -> Chart:
 
 
 def _power_chart(by_method: Records) -> Chart:
-    """What the links draw at the rate that each method serves."""
+    """Chart of link power at the rate that each method serves."""
     series, power = [], mean(by_method, "power")
     for method, served in mean(by_method, "served").items():
         tip = f"{method}: {served:.6g} tasks/s, {power[method]:.4g} W"
@@ -152,7 +156,7 @@ def _power_chart(by_method: Records) -> Chart:
 
 
 def _refusal_chart(by_method: Records) -> Chart:
-    """How often a task declines a core."""
+    """Chart of the number of cores that a task declines."""
     refused = mean(by_method, "refusals")
     return bars_by_method(
         "refusals", "Refusals", ("policy", "refusals per task"), [*refused],
@@ -169,7 +173,7 @@ def _seeds(by_method: Records) -> str:
 
 
 def answer_picture(instance: Numa, solution: Simulation | Flow) -> BlockChart:
-    """How far from their data the tasks of each class run."""
+    """Picture of the distance from their data at which the tasks of each class run."""
     table = answer_table(instance, solution)
     parts = (
         (str(kind), distance, float(share))

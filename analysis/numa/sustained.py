@@ -1,4 +1,4 @@
-"""How much a policy sustains: from an empty system, and from a backlog.
+"""Sustained throughput of a policy: from an empty system, and from a backlog.
 
 A refusal policy can have two states at one arrival rate: a good one, in which arriving tasks find
 idle cores near their data, and a bad one, in which a long queue hands every core a task from
@@ -39,7 +39,9 @@ MOST_RUNS = 100
 
 @dataclass(frozen=True)
 class Sustained:
-    """The highest rate at which all runs went well, and the lowest that failed [tasks/s]."""
+    """Highest rate at which all runs were stable, and lowest rate at which one was not
+    [tasks/s].
+    """
 
     policy: str
     start: str
@@ -60,7 +62,7 @@ def sustained(
     tolerance: Annotated[float, Range(above=0, below=1, what="a fraction")] = 0.005,
     seed: Annotated[int, AtLeast(0)] = 0,
 ) -> Sustained:
-    """The highest arrival rate a policy sustains, by bisection.
+    """Find the highest arrival rate that a policy sustains, by bisection.
 
     From an empty start a rate is sustained when fewer than `backlog` tasks ever wait; from a
     saturated one when a queue of `backlog` tasks with independent data, beside busy cores and with
@@ -107,8 +109,7 @@ def sustained(
 
 @validate_options
 def sustained_pair(instance: Numa, policy: str, **settings: Any) -> tuple[Sustained, Sustained]:
-    """What a policy sustains from empty and from saturated; between the two lies the metastable
-    band.
+    """Rates that a policy sustains from empty and from saturated; between the two it is metastable.
 
     The settings are those of `sustained`.
     """

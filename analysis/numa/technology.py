@@ -1,4 +1,6 @@
-"""The technology model of thesis section 4.2 recomputed, and migration or remote access (4.5.3)."""
+"""Technology model of thesis section 4.2 recomputed, and the comparison of migration with remote
+access (section 4.5.3).
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,7 @@ Reuse = Annotated[float, Above(0, "accesses to a byte moved")]
 
 @dataclass(frozen=True)
 class Recomputed:
-    """A printed figure of the thesis beside what follows from its own inputs.
+    """Printed figure of the thesis beside its value recomputed from the thesis's inputs.
 
     Attributes
     ----------
@@ -39,8 +41,8 @@ class Recomputed:
 
 @validate_options
 def recomputed() -> list[Recomputed]:
-    """Every figure of section 4.2, Tables 4.1 and 4.3 and the break-evens of section 4.5.3 from its
-    inputs.
+    """Recompute every figure of section 4.2, tables 4.1 and 4.3, and the break-evens of section
+    4.5.3.
 
     The inconsistent ones are those that do not agree; `how` names both sides.
     """
@@ -48,7 +50,7 @@ def recomputed() -> list[Recomputed]:
 
 
 def inter_blade_latency() -> float:
-    """Expected latency of an access to another blade [ns]: DRAM, PCIe round trip, and the way to
+    """Expected latency of an access to another blade [ns]: DRAM, PCIe round trip, and the hops to
     and from the bridges.
 
     On either blade the processor is any of the mesh and the bridge is one of them.
@@ -71,8 +73,8 @@ def link_energy_per_bit(path: Path) -> float:
 
 @validate_options
 def migration_energy(path: Path, reuse: Reuse) -> float:
-    """Eq. 4.1: energy of moving pages and reading them locally, per byte moved [pJ]; `reuse` =
-    D_access / D_page.
+    """Energy of migrating pages and reading them locally, per byte moved [pJ] (equation 4.1);
+    `reuse` = D_access / D_page.
     """
     moved = 2 * T.dram_energy_busy + link_energy_per_bit(path)
     return 8 * (moved + reuse * T.dram_energy_idle_eq)
@@ -80,13 +82,13 @@ def migration_energy(path: Path, reuse: Reuse) -> float:
 
 @validate_options
 def remote_energy(path: Path, reuse: Reuse) -> float:
-    """Eq. 4.2: energy of the same accesses made remotely, per byte of migration [pJ]."""
+    """Energy of the same accesses made remotely, per byte of migration [pJ] (equation 4.2)."""
     return 8 * reuse * (link_energy_per_bit(path) + T.dram_energy_idle_eq)
 
 
 @validate_options
 def break_even(path: Path) -> float:
-    """Accesses per byte of a page above which migration costs less energy: (2 E_Mem@100 + E_Link) /
+    """Accesses per byte of a page above which migration takes less energy: (2 E_Mem@100 + E_Link) /
     E_Link.
 
     E_Mem@20, printed as 160 in Table 4.1 and 110 in eq. 4.1, cancels.
@@ -101,7 +103,7 @@ def migration_over_remote(
     reuse: Reuse,
     penalty: Annotated[float, AtLeast(1, "a service time over the local one")],
 ) -> dict[str, float]:
-    """Energy, power and ED^2 of migration over those of remote access; above 1 remote access is
+    """Energy, power and ED^2 of migration relative to remote access; above 1 remote access is
     better.
 
     The delay of remote access is `penalty` times the local one, that of migration the local one:
@@ -231,5 +233,5 @@ def _row(
 
 
 def _hop_delay(hops: int) -> float:
-    """Round trip over h hops [ns], as Table 4.3 has it for one and two."""
+    """Round-trip delay over h hops [ns], from table 4.3."""
     return 0.0 if hops == 0 else T.ht_one_hop + (hops - 1) * (T.ht_two_hops - T.ht_one_hop)

@@ -1,4 +1,6 @@
-"""What a play is worth, measured: sharing incentive, envy, Pareto, Nash, the joint optimum."""
+"""Audits of a placement on fixed servers: sharing incentive, envy, Pareto efficiency, Nash
+equilibrium, joint optimum.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,7 @@ from .metrics import enviers, metrics, ratio
 
 @dataclass(frozen=True)
 class Audit:
-    """Who has reason to complain of a placement; users and servers by index.
+    """Violations of the audited properties; users and servers by index.
 
     Attributes
     ----------
@@ -58,7 +60,7 @@ def audit(
     joint: bool = True,
     time_limit: float | None = 30.0,
 ) -> Audit:
-    """Measure a placement on fixed servers against what the paper's theorems 8 to 10 claim.
+    """Measure a placement on fixed servers against the paper's theorems 8 to 10.
 
     Parameters
     ----------
@@ -97,20 +99,20 @@ def audit(
 
 
 def pooled_split(instance: Packing) -> Integers:
-    """(s,) VMs that 1/s of all the cluster has free, taken as one pool, would hold."""
+    """VMs of each user in 1/s of the pooled free capacity, shape (s,)."""
     total = (instance.capacity * instance.server_count.astype(np.int64)[:, None]).sum(axis=0)
     return _vms_in_part(total, instance)
 
 
 def server_split(instance: Packing) -> Integers:
-    """(s,) VMs that 1/s of every single server would hold, added up."""
+    """VMs of each user in 1/s of every single server, summed, shape (s,)."""
     each = np.array([_vms_in_part(capacity, instance) for capacity in instance.capacity])
     split: Integers = instance.server_count.astype(np.int64) @ each
     return split
 
 
 def still_fitting(instance: Packing, placement: Placement) -> tuple[int, ...]:
-    """Users of whose VMs one more is wanted and fits on some server."""
+    """Users with unserved requests for whom one more VM fits on some server."""
     count, kind = _all_servers(instance, placement)
     free = instance.capacity[kind] - count @ instance.demand
     total = placement.totals(instance.types)
@@ -119,7 +121,7 @@ def still_fitting(instance: Packing, placement: Placement) -> tuple[int, ...]:
 
 
 def _vms_in_part(amounts: Integers, instance: Packing) -> Integers:
-    """VMs of each user in 1/s of these amounts, in whole numbers."""
+    """Integer number of VMs of each user in 1/s of the amounts."""
     users = instance.types
     return np.array(
         [
@@ -140,7 +142,7 @@ def _below(instance: Packing, total: Integers, split: Integers) -> tuple[int, ..
 
 
 def _all_servers(instance: Packing, placement: Placement) -> tuple[Integers, Integers]:
-    """Counts and classes of all servers, empty ones included, class by class."""
+    """Counts and classes of all servers including empty ones, class by class."""
     rows, kinds = [], []
     for c in range(instance.classes):
         own = (
@@ -155,7 +157,7 @@ def _all_servers(instance: Packing, placement: Placement) -> tuple[Integers, Int
 
 
 def _gains(game: Game, placement: Placement) -> list[float]:
-    """For every server, the most utility it could gain by another choice while the others stay."""
+    """Largest utility gain of each server by another choice while the others stay."""
     instance, fair = game.instance, game.fair
     count, kind = _all_servers(instance, placement)
     total = count.sum(axis=0)

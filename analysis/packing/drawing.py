@@ -1,4 +1,4 @@
-"""Drawing the extensive game, as in fig. 3 of Xu and Yu (2014)."""
+"""Drawing of the extensive game (Xu and Yu 2014, figure 3)."""
 
 from __future__ import annotations
 
@@ -110,7 +110,9 @@ def _action(tree: Any, node: int) -> str:
 
 
 def _places(tree: Any, leaves: list[int]) -> dict[int, tuple[float, float]]:
-    """(depth, -row) of each node: leaves in the order of moves, others in the middle of theirs."""
+    """(depth, -row) of each node: leaves in the order of moves, inner nodes at the middle of
+    theirs.
+    """
     from networkx import dfs_preorder_nodes
 
     order = list(dfs_preorder_nodes(tree, 0))

@@ -1,5 +1,5 @@
-"""The price of fairness of a fixed cluster, the most utilization that leaves every user at least a
-given dominant share; and what freeing servers costs, the fewest VMs moved from what runs now.
+"""Frontiers of packing: utilization against the least dominant share on fixed servers, and moves
+against servers in use.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ def price_frontiers(
 
 
 def _shares(instance: Packing, points: int, clock: Clock) -> PriceFrontier:
-    """Most utilization within each least dominant share."""
+    """Maximum utilization within each least dominant share."""
 
     def measured(placement: Placement) -> tuple[float, float]:
         found = metrics(instance, placement)
@@ -90,9 +90,7 @@ def _shares(instance: Packing, points: int, clock: Clock) -> PriceFrontier:
 
 
 def _moves(instance: Packing, points: int, clock: Clock) -> PriceFrontier:
-    """Fewest moves with at most so many servers in use, or with servers of at most such a cost
-    where they differ in it.
-    """
+    """Fewest moves within each limit on servers in use, or on their cost if costs differ."""
     priced = len(np.unique(instance.server_cost)) > 1
     name, cheapest = ("cost", min_cost) if priced else ("servers", min_servers)
 
@@ -125,7 +123,7 @@ def _moves(instance: Packing, points: int, clock: Clock) -> PriceFrontier:
 
 
 def _limits(instance: Packing, least: float, most: float, number: int) -> list[float]:
-    """At most `number` shares of whole VMs of some user: `most`, and others above `least`."""
+    """At most `number` reachable dominant shares: `most`, and others above `least`."""
     steps, fair = {most}, FairShare.of(instance)
     for user in np.flatnonzero(instance.requested > 0).tolist():
         unit = fair.unit[user]

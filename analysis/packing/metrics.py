@@ -1,4 +1,4 @@
-"""The metrics of a placement: servers and their cost, fairness, utilization, shares and envy."""
+"""Metrics of a placement: servers and their cost, fairness, utilization, shares and envy."""
 
 from __future__ import annotations
 
@@ -137,7 +137,7 @@ def metrics(
 
 
 def ratio(disutility: float, least: float) -> float:
-    """Disutility over the least one, 1 when they agree."""
+    """Disutility over the least one, 1 if they agree."""
     if abs(disutility - least) <= AGREE * max(1.0, abs(least)):
         return 1.0
     return disutility / least if least > 0 else float("inf")
@@ -176,7 +176,7 @@ def _fixed(
 
 
 def enviers(instance: Packing, total: np.ndarray) -> list[int]:
-    """Users who want more and for whom another's amounts hold more of their VMs than they."""
+    """Users with unserved requests for whom another user's amounts would hold more of their VMs."""
     amounts = total[:, None] * instance.demand
     result = []
     for i in range(instance.types):
@@ -191,8 +191,8 @@ def enviers(instance: Packing, total: np.ndarray) -> list[int]:
 
 
 class _Reports(Reports):
-    """A user reports the size of its VMs, and how many it wants; it runs its true VMs in the room
-    that a server gives to those it reported.
+    """Reports of users: the size and the number of their VMs; true VMs run in the room given to the
+    reported ones.
     """
 
     unit, fields = "VMs", ("demand", "request")
@@ -210,7 +210,7 @@ class _Reports(Reports):
 
 
 def _vms(instance: Packing, room: Any) -> Any:
-    """(m, s) how many true VMs of each type fit the room (m, s, k) of servers for the type."""
+    """Number of true VMs of each type that fit the room (m, s, k) of servers, shape (m, s)."""
     needed = np.maximum(instance.demand, 1)
     return np.where(instance.demand > 0, room // needed, np.inf).min(axis=2)
 
@@ -219,7 +219,7 @@ REPORTS = _Reports()
 
 
 def facts(stated: Stated) -> Facts:
-    """Servers there are, moves, the play of a game, and the levels of shares."""
+    """Servers, moves, the play of a game, and the levels of shares."""
     hints, certificate = stated.together("prices", "scale", "rent"), stated.certificate
     if stated.method in ("min-servers", "min-cost"):
         return hints | _servers(stated)
@@ -252,7 +252,7 @@ def _servers(stated: Stated) -> Facts:
 
 
 def _moves(stated: Stated) -> Facts:
-    """Where VMs stay, what may be in use, and that a bound on that is no more than what is."""
+    """Positions of VMs that stay, the limits, and that the bound is at most the moves."""
     instance, placement = stated.instance, stated.answer
     cost = int(instance.server_cost[placement.server_class].sum())
     used = {"servers": placement.servers, "cost": cost}
@@ -267,7 +267,7 @@ def _moves(stated: Stated) -> Facts:
 
 
 def _play(stated: Stated) -> Facts:
-    """What the choices are worth. That they are a subgame-perfect play is for a proof."""
+    """Utilities of the choices; that they are a subgame-perfect play needs a proof."""
     given = stated.echoed("alpha", "eta", "overload")
     game = game_of(stated.instance, **given)
     choice = np.array(stated.certificate["choices"])
@@ -287,7 +287,7 @@ def _play(stated: Stated) -> Facts:
 
 
 def _shares(stated: Stated) -> Facts:
-    """The levels as sums of the answer's own least shares."""
+    """Levels as sums of the answer's least shares."""
     instance, levels = stated.instance, stated.certificate["levels"]
     worth = stated.answer.totals(instance.types) * FairShare.of(instance).dominant_unit
     shares = sorted(worth[instance.requested > 0].tolist())

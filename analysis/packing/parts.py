@@ -1,4 +1,4 @@
-"""What a packing asks for, part by part: VMs, numbers of servers, rules on where VMs may run."""
+"""Requirements of a packing instance, one by one: VMs, numbers of servers, placement rules."""
 
 from __future__ import annotations
 

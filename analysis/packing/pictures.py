@@ -1,4 +1,4 @@
-"""The pictures of placements: how full servers are, what each user gets, and the game played."""
+"""Pictures of placements: utilization of servers, shares of users, and the game tree."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def record(
     eta: Eta = 5,
     overload: float | None = None,
 ) -> dict[str, Any]:
-    """What the pictures of a placement are drawn from, a few kB.
+    """Numbers that the pictures of a placement draw, a few kB.
 
     `fill`: for each of at most 4 resources, the utilizations of the servers that have it, the
     fullest first; of all servers when their number is fixed, else of those used; 100 quantiles of
@@ -87,7 +87,9 @@ def record(
 
 @validate_options
 def pictures(rows: Sequence[Row]) -> list[Picture]:
-    """How full servers are, each user's share and VMs, the game tree; of one instance's runs."""
+    """Pictures of one instance's runs: utilization of servers, users' shares and VMs, the game
+    tree.
+    """
     by_method = records_by_method(rows, "fill")
     if not by_method:
         return []
@@ -111,7 +113,7 @@ def pictures(rows: Sequence[Row]) -> list[Picture]:
 
 
 def _fill(instance: Packing, placement: Placement, fixed: bool) -> list[list[float]]:
-    """Sorted utilizations per resource, the fullest server first."""
+    """Sorted utilizations by resource, the fullest server first."""
     kind = placement.server_class
     used = np.bincount(kind, minlength=instance.classes)
     load = (
@@ -137,7 +139,7 @@ def _fill(instance: Packing, placement: Placement, fixed: bool) -> list[list[flo
 def _played_tree(
     instance: Packing, placement: Placement, alpha: float, eta: Eta, overload: float | None
 ) -> Any:
-    """The tree of the game whose play the placement is; None if it is not, or too large."""
+    """Game tree whose play the placement is; None if it is not, or if the tree is too large."""
     if (
         instance.server_count.sum() > MOST_PLAYERS
         or _most_combinations(instance) > MOST_COMBINATIONS
@@ -156,7 +158,7 @@ def _played_tree(
 
 
 def _most_combinations(instance: Packing) -> float:
-    """At most so many combinations fit the server that holds most: a box around what fits."""
+    """Upper bound on the combinations that fit the largest server."""
     with np.errstate(divide="ignore", invalid="ignore"):
         each = np.where(
             instance.demand > 0,
@@ -167,7 +169,9 @@ def _most_combinations(instance: Packing) -> float:
 
 
 def _fill_chart(resource: str, by_method: Records) -> Chart:
-    """Utilization of one resource on each server, the fullest first; equal methods share a line."""
+    """Chart of the utilization of one resource on each server, the fullest first; equal methods
+    share a line.
+    """
     fixed = next(iter(by_method.values()))[0]["of_servers"]
     groups = alike(by_method, lambda entry: (entry["servers"], entry["fill"][resource]))
     longest = max(len(group.record["fill"][resource]) for group in groups)
@@ -238,7 +242,7 @@ def _user_map(
 
 @dataclass(frozen=True)
 class _Drawn:
-    """Draws a tree of nodes and links; equal where they are."""
+    """Drawing of a tree of nodes and links, compared by these."""
 
     links: Any
 
@@ -271,7 +275,7 @@ def _tree_drawing(method: str, links: Any) -> Drawing:
 
 
 def answer_picture(instance: Packing, placement: Placement) -> BlockChart:
-    """Which VMs run on which server, by the resource that is used most."""
+    """Picture of the VMs on each server by the most used resource."""
     names = labels("VM", instance.names, instance.types)
     used = placement.count @ instance.demand
     there = instance.initial_capacity[placement.server_class]

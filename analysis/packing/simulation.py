@@ -1,4 +1,6 @@
-"""Time-slotted simulation of a trace: VMs arrive, wait, live and leave; a policy shares slots."""
+"""Time-slotted simulation of a trace: VMs arrive, wait, run and leave; a policy shares the free
+capacity.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,7 @@ from .sweeps import Policy, share
 
 @dataclass(frozen=True)
 class Slot:
-    """The state after the decision at the start of a slot.
+    """State after the decision at the start of a time slot.
 
     Attributes
     ----------
@@ -41,7 +43,7 @@ class Slot:
 
 @dataclass(frozen=True)
 class Simulated:
-    """A simulated trace: its slots, and the means over them."""
+    """Simulated trace: its slots, and means over them."""
 
     policy: str
     resources: tuple[str, ...]
@@ -49,7 +51,7 @@ class Simulated:
 
     @property
     def mean_utilization(self) -> tuple[float, ...]:
-        """Mean over slots of each resource's share in use."""
+        """Mean utilization of each resource over the slots."""
         return tuple(
             float(value) for value in np.mean([slot.utilization for slot in self.slots], axis=0)
         )
@@ -68,7 +70,7 @@ def simulate(
     seed: int = 0,
     **options: Any,
 ) -> Simulated:
-    """Run a trace on a cluster of fixed size, as section 3.1 of the paper describes.
+    """Simulate a trace on a cluster of fixed size, as in section 3.1 of the paper.
 
     What was asked for since the last decision is decided at the start of the next slot, together
     with what still waits; what cannot be served waits on (first come, first served among VMs of one
@@ -110,7 +112,7 @@ def simulate(
 
 
 class _State:
-    """Servers with what they have free, VMs that run, and VMs that wait."""
+    """Free capacities, running VMs, and waiting VMs."""
 
     def __init__(self, trace: VmTrace, space: Integers) -> None:
         self.trace = trace
@@ -124,7 +126,7 @@ class _State:
     def decide(
         self, now: float, policy: Policy, seed: int, options: dict[str, Any], rounds: int
     ) -> Slot:
-        """Let VMs leave and arrive, share what is free, and say where things stand."""
+        """Process one slot: departures, arrivals, and the policy's decision."""
         staying = []
         for leaves, server, kind in self.running:
             if leaves <= now:
@@ -153,7 +155,7 @@ class _State:
         )  # fmt: skip
 
     def _place(self, now: float, policy: Policy, seed: int, options: dict[str, Any]) -> int:
-        """Ask the policy, and put the oldest waiting VMs of each type where it says."""
+        """Run the policy, and start the oldest waiting VMs of each type as it decides."""
         demand = self.trace.demand
         kinds = np.array([kind for kind, queue in enumerate(self.waiting) if queue], dtype=np.int64)
         if not len(kinds):

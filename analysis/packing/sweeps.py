@@ -1,4 +1,4 @@
-"""One instance under many alphas, and growing clusters: rows of metrics per method."""
+"""Sweeps over cluster sizes and alphas: rows of metrics by method."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Policy = str | Callable[..., Any]
 
 
 class SweepRow(TypedDict, total=False):
-    """One policy at one point of a sweep (`machines` or `alpha`): its metrics, or its `error`."""
+    """Metrics of one policy at one point of a sweep (`machines` or `alpha`), or its `error`."""
 
     machines: int
     alpha: float
@@ -31,7 +31,7 @@ class SweepRow(TypedDict, total=False):
 
 
 def policy_named(policy: Policy) -> Callable[..., Any]:
-    """The function of a policy; raises UnknownName with the near ones."""
+    """Function of the named policy; raises UnknownName with similar names."""
     if callable(policy):
         return policy
     shared = [
@@ -52,7 +52,7 @@ def share(
     time_limit: float | None = None,
     **options: Any,
 ) -> Placement | None:
-    """The checked placement of a policy, given the options that it takes; None without one."""
+    """Checked placement of a policy with those options that it takes; None without one."""
     function = policy_named(policy)
     own = accepted(function, options)
     answer = function(instance, rng=np.random.default_rng(seed), time_limit=time_limit, **own)

@@ -1,4 +1,4 @@
-"""Game trees: kept with a run, as a table, and as files of Gambit."""
+"""Game trees stored with a run, as a table, and as Gambit files."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from ..report.table import Column, Table
 
 
 def play_of(game: Game, placement: Placement) -> Any:
-    """The solved tree of a game if the placement is its equilibrium play, else None."""
+    """Solved tree of a game if the placement is its equilibrium play, else None."""
     tree = game_tree(game)
     actions = [tree.nodes[node]["action"] for node in equilibrium_path(tree)[1:]]
     play = Placement(np.array(actions, dtype=np.int64), game.kind)
@@ -58,7 +58,7 @@ def game_in_efg(
 
 
 def tree_table(tree: Any) -> Table:
-    """Every outcome: the combinations that lead to it, the utilities, and whether it is played."""
+    """Table of all outcomes: the combinations, the utilities, and the played one."""
     from networkx import single_source_shortest_path
 
     path, rows = equilibrium_path(tree), []

@@ -1,1 +1,1 @@
-"""What is measured of slices over time: how many are of use, and how evenly they fall."""
+"""Quanta: useful slices and their distribution over users."""

@@ -1,4 +1,4 @@
-"""The metrics of slices over time."""
+"""Metrics of slices over time."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def metrics(
 
 
 class _Reports(Reports):
-    """A user reports how many slices it can use in each quantum."""
+    """Reports of users: the slices they can use in each quantum."""
 
     unit, fields = "slices", ("demand",)
 
@@ -70,7 +70,7 @@ REPORTS = _Reports()
 
 
 def facts(stated: Stated) -> Facts:
-    """What of a certificate follows from the result; see `Analysis.facts`."""
+    """Facts of a certificate that follow from the result; see `Analysis.facts`."""
     if stated.answer is None or "prices" not in stated.certificate:
         return {}
     return {"prices": slice_prices(stated.instance, stated.answer)}

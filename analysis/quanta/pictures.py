@@ -1,4 +1,4 @@
-"""The picture of slices over time."""
+"""Picture of slices over time."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from ..report.picture import BlockChart, answer_blocks
 
 
 def answer_picture(instance: Quanta, solution: Slices) -> BlockChart:
-    """Whose slices there are in each quantum."""
+    """Picture of the users' slices in each quantum."""
     rows = answer_table(instance, solution).rows
     parts = ((str(t), user, slices) for t, user, slices, _ in rows if slices)
     return answer_blocks("Whose slices there are in each quantum", "slices", "quantum", parts)

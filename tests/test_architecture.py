@@ -553,8 +553,8 @@ def test_names_are_words_of_the_field() -> None:
 
 
 BUDGET = {
-    "solvers": (41_269, 27_306),
-    "analysis": (20_355, 13_973),
+    "solvers": (41_258, 27_306),
+    "analysis": (20_389, 13_973),
     "instances": (21_579, 14_440),
     "models": (5_305, 3_416),
     "verify": (4_797, 3_513),

@@ -161,7 +161,7 @@ class Manipulation:
 
     @property
     def status(self) -> str:
-        """ "exact", or "at least" if a larger gain is not excluded."""
+        """Status of the gain: "exact", or "at least" if a larger gain is not excluded."""
         return "exact" if self.exact else "at least"
 
     @property

@@ -39,7 +39,7 @@ from .placement_constraints import (
     rules_of,
     set_rules,
 )
-from .services import Service, check_services, set_services
+from .services import Service, check_services, require_services
 from .totals import refuse_large_totals
 
 if TYPE_CHECKING:
@@ -238,7 +238,7 @@ class Packing(Instance["Placement"]):
         set_rules(self)
         set_cards(self)
         self._validate_arrival()
-        set_services(self)
+        require_services(self)
         self._validate_items()
         refuse_large_totals(self)
 

@@ -5,15 +5,16 @@ The fields of `Packing` that say so are validated, brought into one form, and ch
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass, fields
-from typing import Annotated, Any, Literal, TypeVar, get_args
+from typing import Annotated, Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 
 from ..problem.errors import InfeasibleSolution, InvalidInstance
 from ..problem.fields import (
+    Index,
     raise_first_broken,
     raise_first_invalid,
     repeated,
@@ -24,7 +25,6 @@ from ..problem.option_types import AtLeast
 
 Integers = npt.NDArray[np.int64]
 Within = Literal["server", "zone"]
-Group = TypeVar("Group", "Limit", "Spread")
 
 RULES = ("allowed", "most_per_server", "apart", "skew", "limits", "spreads", "cards")
 """The fields that forbid placements beyond what room for each resource does."""
@@ -41,7 +41,7 @@ class Limit:
     within : "server" or "zone".
     """
 
-    types: tuple[int, ...]
+    types: Annotated[tuple[int, ...], Index("types")]
     most: Annotated[int, AtLeast(1, "a number of VMs")]
     within: Within = "server"
 
@@ -58,7 +58,7 @@ class Spread:
         one of the types is allowed. VMs elsewhere are not counted.
     """
 
-    types: tuple[int, ...]
+    types: Annotated[tuple[int, ...], Index("types")]
     skew: Annotated[int, AtLeast(1, "a number of VMs")]
     zones: tuple[str, ...] = ()
 
@@ -159,13 +159,6 @@ def set_rules(instance: Any) -> None:
                 f"apart[{same[0]}]", str(pairs[same[0]].tolist()), "two different types",
                 "Write most_per_server 1 where no two VMs of a type may share a server",
             )  # fmt: skip
-    set_field(instance, "limits", _groups(instance, "limits", Limit, "most", types))
-    set_field(instance, "spreads", _groups(instance, "spreads", Spread, "skew", types))
-    for place, rule in enumerate(instance.limits):
-        if rule.within not in get_args(Within):
-            raise InvalidInstance(
-                f"limits[{place}].within", repr(rule.within), "'server' or 'zone'"
-            )
     for place, rule in enumerate(instance.spreads):
         if unknown := sorted(set(rule.zones) - set(filter(None, instance.zone))):
             raise InvalidInstance(
@@ -340,44 +333,6 @@ def cordoned_fields(instance: Any, servers: Iterable[str | int]) -> dict[str, An
         placed[:, 0] = number[placed[:, 0]]
         found["placed"] = placed
     return {key: value for key, value in found.items() if key not in ("name", "source")}
-
-
-def _groups(instance: Any, name: str, made: type[Group], number: str, types: int) -> Any:
-    """The rules of a list: made of mappings, or as they are."""
-    given = getattr(instance, name)
-    if isinstance(given, str | Mapping) or not isinstance(given, Iterable):
-        raise InvalidInstance(name, repr(given), f"a list of {made.__name__}")
-    keys = [field.name for field in fields(made)]
-    found = []
-    for place, entry in enumerate(given):
-        if isinstance(entry, Mapping) and set(keys[:2]) <= set(entry) <= set(keys):
-            entry = made(**entry)
-        if not isinstance(entry, made):
-            raise InvalidInstance(
-                f"{name}[{place}]", repr(entry), f"a {made.__name__} of {', '.join(keys)}"
-            )
-        members = np.array(entry.types if np.iterable(entry.types) else [])
-        if not members.size or members.dtype.kind not in "iu" or members.ndim != 1:
-            raise InvalidInstance(
-                f"{name}[{place}].types", repr(entry.types), "a list of VM types, by number"
-            )
-        _refuse_numbers(f"{name}[{place}].types", members, types, "a VM type")
-        if (twice := repeated(members.tolist())) is not None:
-            raise InvalidInstance(f"{name}[{place}].types", f"naming {twice} twice", "each once")
-        value = getattr(entry, number)
-        if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
-            raise InvalidInstance(
-                f"{name}[{place}].{number}", repr(value), "a whole number of VMs, at least 1"
-            )
-        rest = {keys[2]: getattr(entry, keys[2])}
-        if keys[2] == "zones":
-            zones = rest["zones"]
-            names = zones if isinstance(zones, tuple | list) else [None]
-            if not all(isinstance(zone, str) for zone in names):
-                raise InvalidInstance(f"{name}[{place}].zones", repr(zones), "a list of zones")
-            rest = {"zones": tuple(names)}
-        found.append(made(tuple(members.tolist()), int(value), **rest))
-    return tuple(found)
 
 
 def _set_placed(instance: Any, types: int) -> None:

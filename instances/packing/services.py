@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import Annotated, Any
 
 import numpy as np
 import numpy.typing as npt
 
 from ..problem.errors import InfeasibleSolution, InvalidInstance
-from ..problem.fields import repeated, set_field
-from ..problem.option_types import AtLeast, validate_options
+from ..problem.fields import Index, repeated
+from ..problem.option_types import Range, validate_options
 from .placement_constraints import given_rules
 
 Integers = npt.NDArray[np.int64]
 
 LARGEST_RATE = 2**53
 """No rate may reach it: sums of rates are exact."""
+
+A_RATE = Range(least=1, below=LARGEST_RATE, what="a rate")
 
 
 @validate_options
@@ -33,9 +35,9 @@ class Service:
     name : of the service.
     """
 
-    types: tuple[int, ...]
-    rates: tuple[int, ...]
-    rate: Annotated[int, AtLeast(1, "a rate")]
+    types: Annotated[tuple[int, ...], Index("types")]
+    rates: Annotated[tuple[int, ...], A_RATE]
+    rate: Annotated[int, A_RATE]
     name: str = ""
 
     @property
@@ -61,30 +63,18 @@ def covers(rates: Sequence[int], rate: int) -> Iterator[tuple[int, ...]]:
             stack += [(left - n * rates[len(mix)], (*mix, n)) for n in range(enough)]
 
 
-def set_services(instance: Any) -> None:
-    """Raise InvalidInstance unless services are valid, and their VM types have no request."""
-    given, found = instance.services, []
-    if not isinstance(given, tuple | list):
-        raise InvalidInstance("services", repr(given), "a list of Service")
-    for place, entry in enumerate(given):
-        name, keys = f"services[{place}]", [field.name for field in fields(Service)]
-        content = vars(entry) if isinstance(entry, Service) else entry
-        content = {"name": "", **content} if isinstance(content, Mapping) else {}
-        if set(content) != set(keys) or not isinstance(content["name"], str):
-            raise InvalidInstance(name, repr(entry), f"a Service of {', '.join(keys)}")
-        types = _whole(f"{name}.types", content["types"], 0, instance.types, "a VM type")
-        rates = _whole(f"{name}.rates", content["rates"], 1, LARGEST_RATE, "a rate")
-        [rate] = _whole(f"{name}.rate", [content["rate"]], 1, LARGEST_RATE, "a rate")
-        if not types or len(rates) != len(types):
+def require_services(instance: Any) -> None:
+    """Raise InvalidInstance unless each VM type of a service has a rate, and no request."""
+    for index, service in enumerate(instance.services):
+        if len(service.rates) != len(service.types):
             raise InvalidInstance(
-                f"{name}.rates", f"of length {len(rates)}", f"one per VM type, {len(types)}",
+                f"services[{index}].rates", f"of length {len(service.rates)}",
+                f"one per VM type, {len(service.types)}",
                 "Give a service VM types, and each of them a rate",
             )  # fmt: skip
-        found.append(Service(types, rates, rate, content["name"]))
-    set_field(instance, "services", tuple(found))
-    if not found:
+    if not instance.services:
         return
-    serving = [i for service in found for i in service.types]
+    serving = [i for service in instance.services for i in service.types]
     if (twice := repeated(serving)) is not None:
         raise InvalidInstance("services", f"naming VM type {twice} twice", "each type once")
     if not np.isinf(instance.requested[serving]).all():
@@ -118,19 +108,3 @@ def check_services(instance: Any, total: Integers) -> None:
                 f"the VMs of service {service.name or place!r} give a rate of {rate}; "
                 f"{service.rate} is asked for"
             )
-
-
-def _whole(name: str, given: Any, least: int, below: int, what: str) -> tuple[int, ...]:
-    """Whole numbers in their range."""
-    if isinstance(given, str) or not np.iterable(given):
-        raise InvalidInstance(name, repr(given), f"a list of {what}s")
-    numbers = list(given)
-    for place, number in enumerate(numbers):
-        whole = isinstance(number, int | np.integer) and not isinstance(number, bool)
-        if not whole or not least <= number < below:
-            raise InvalidInstance(
-                f"{name}[{place}]",
-                repr(number),
-                f"{what}, a whole number of {least} or more, below {below}",
-            )
-    return tuple(map(int, numbers))

@@ -202,6 +202,8 @@ def set_fields(instance: Any) -> dict[str, int]:
         value = getattr(instance, field.name)
         if field.axes is not None:
             value = _array(field, field.axes, value, lengths, counted)
+        elif is_record(entry := (*typing.get_args(field.hint), None)[0]):
+            value = _records(field.name, entry, value, lengths, counted)
         elif typing.get_origin(field.hint) is not tuple and not (
             value is None and field.default is None
         ):
@@ -213,16 +215,72 @@ def set_fields(instance: Any) -> dict[str, int]:
             of, length = counted[field.names.axis], lengths[field.names.axis]
             set_names(instance, field.name, length, of, field.names)
         elif axes is not None and value is not None:
-            if field.index is not None:
-                most = lengths[field.index.axis] - 1
-                noun = counted[field.index.axis]
-                place = f"a{'n' * (noun[0] in 'aeio')} {noun}"
-                field = replace(field, limits=(Range(field.index.least, most, what=place),))
+            field = _with_index_range(field, lengths, counted)
             if axes.where:
                 check_range(field, value, getattr(instance, axes.where))
             else:
                 check_range(field, value)
     return lengths
+
+
+def _with_index_range(
+    field: FieldType, lengths: Mapping[str, int], counted: Mapping[str, str]
+) -> FieldType:
+    """The field, of which the range of an index is the length of its axis."""
+    if field.index is None:
+        return field
+    noun = counted[field.index.axis]
+    what = f"a{'n' * (noun[0] in 'aeio')} {noun}"
+    maximum = lengths[field.index.axis] - 1
+    return replace(field, limits=(Range(field.index.least, maximum, what=what),))
+
+
+def is_record(entry: Any) -> bool:
+    """Whether the entries of a list are of a dataclass."""
+    return isinstance(entry, type) and dataclasses.is_dataclass(entry)
+
+
+def _records(
+    name: str, made: Any, given: Any, lengths: Mapping[str, int], counted: Mapping[str, str]
+) -> tuple[Any, ...]:
+    """Objects of a dataclass, from such objects or from mappings, each field as it is declared."""
+    if isinstance(given, str | Mapping) or not isinstance(given, Iterable):
+        raise InvalidInstance(name, shortened(given), f"a list of {made.__name__}")
+    types = field_types(made)
+    needed = {field.name for field in types if field.required}
+    found = []
+    for index, entry in enumerate(given):
+        content = vars(entry) if isinstance(entry, made) else entry
+        known = isinstance(content, Mapping) and needed <= set(content)
+        if not known or not set(content) <= {field.name for field in types}:
+            expected = f"a {made.__name__} of {', '.join(field.name for field in types)}"
+            raise InvalidInstance(f"{name}[{index}]", shortened(entry), expected)
+        values = {}
+        for field in types:
+            if field.name in content:
+                inner = replace(field, name=f"{name}[{index}].{field.name}")
+                inner = _with_index_range(inner, lengths, counted)
+                listed = typing.get_origin(field.hint) is tuple
+                value = content[field.name]
+                values[field.name] = _list(inner, value) if listed else _scalar(inner, value)
+        found.append(made(**values))
+    return tuple(found)
+
+
+def _list(field: FieldType, value: Any) -> tuple[Any, ...]:
+    """The list of strings or of integers in a range, which are distinct where they are indices."""
+    if typing.get_args(field.hint)[0] is str:
+        if not isinstance(value, list | tuple) or not all(isinstance(one, str) for one in value):
+            raise InvalidInstance(field.name, shortened(value), "a list of strings")
+        return tuple(value)
+    array = frozen_array(field.name, value, np.int64, 1)
+    if not array.size or not _is_of_numbers(value):
+        raise InvalidInstance(field.name, shortened(value), "a list of integers, at least one")
+    check_range(field, array)
+    values = tuple(array.tolist())
+    if field.index is not None and (twice := repeated(values)) is not None:
+        raise InvalidInstance(field.name, f"naming {twice} twice", "each once")
+    return values
 
 
 MOST_DECIMALS = 6

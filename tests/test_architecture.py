@@ -555,7 +555,7 @@ def test_names_are_words_of_the_field() -> None:
 BUDGET = {
     "solvers": (41_258, 27_306),
     "analysis": (20_389, 13_973),
-    "instances": (21_579, 14_440),
+    "instances": (21_566, 14_420),
     "models": (5_305, 3_416),
     "verify": (4_797, 3_513),
     "baselines": (4_247, 2_254),

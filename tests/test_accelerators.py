@@ -281,27 +281,3 @@ def test_price_search_of_many_types_equals_linear_program(block: int) -> None:
             if whole.solution is not None:
                 assert found.bound == pytest.approx(whole.bound, rel=1e-8, abs=1e-12)
                 cotenant.check(instance, found.solution)
-
-
-@pytest.mark.slow
-def test_optimum_of_single_jobs_equals_optimum_of_types() -> None:
-    """Thirty of each, so that more than the program places are tied."""
-    rng = np.random.default_rng(7)
-    fields = {
-        "throughput": rng.lognormal(1, 0.7, (20, 3)), "workers": rng.choice([1, 2], 20),
-        "weight": rng.choice([1, 3], 20), "steps": rng.lognormal(6, 1, 20),
-        "elapsed": rng.uniform(0, 90, 20),
-    }  # fmt: skip
-    jobs, types = (
-        Accelerators(
-            **{name: np.repeat(value, copies, axis=0) for name, value in fields.items()},
-            count=np.full(20 * copies, 30 // copies),
-            devices=[90, 80, 50],
-            device_cost=[1, 2, 5],
-        )
-        for copies in (30, 1)
-    )
-    for method in ("max-min", "makespan", "finish-time", "max-throughput", "min-cost"):
-        found, expected = (cotenant.solve(one, method) for one in (jobs, types))
-        assert found.status == expected.status == "optimal"
-        assert found.objective == pytest.approx(expected.objective, rel=1e-9)

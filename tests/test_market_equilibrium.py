@@ -425,31 +425,12 @@ def test_market_with_serial_linear_and_idle_jobs() -> None:
     assert cotenant.solve(market, "fisher").metrics["sharing_index"] >= 1 - 1e-7
 
 
-def test_market_of_serial_jobs_has_equilibrium() -> None:
-    market = Market([10, 10], [1, 3], [0, 1], [0, 0], [0.0, 0.0], [1, 1])
-    outcome = fisher(market)
-    assert outcome.status is Status.OPTIMAL
-    assert answer(outcome).cores.sum() == pytest.approx(10)
-    assert user_utilities(market, answer(outcome).cores) == pytest.approx([1, 1])
-
-
 def test_market_without_work_has_zero_equilibrium() -> None:
     market = Market([10], [1], [0], [0], [0.5], [0.0])
     outcome = fisher(market)
     assert outcome.status is Status.OPTIMAL
     assert answer(outcome).cores.tolist() == [0.0]
     assert cotenant.solve(market, "fisher").metrics["total_utility"] == 0
-
-
-@pytest.mark.slow
-@pytest.mark.sampled(2)
-@pytest.mark.parametrize("method", [method.name for method in cotenant.methods("market")])
-def test_every_market_method_answers_mixed_market(method: str) -> None:
-    market = mixed_market()
-    result = cotenant.solve(market, method, time_limit=2 if method == "leximin" else None)
-    assert result.solution is not None
-    if result.status is Status.OPTIMAL:
-        assert result.gap <= 1e-6
 
 
 def test_a_method_that_stops_early_never_says_optimal() -> None:

@@ -1,5 +1,4 @@
-"""Linear markets (all f = 1): the exact end by pivots, against enumeration in fractions and an
-independent convex route.
+"""Linear markets (all f = 1): the exact end by pivots, against enumeration in fractions.
 """
 
 from __future__ import annotations
@@ -12,12 +11,9 @@ from importlib import import_module
 import networkx as nx
 import numpy as np
 import pytest
-from support.oracles.market import PRECISE
 
 from cotenant.instances.market import Market, residuals
 from cotenant.instances.market.generators import population
-from cotenant.models.market.eisenberg_gale import eisenberg_gale
-from cotenant.solvers.engines import solve_convex
 from cotenant.solvers.market import fisher
 from cotenant.solvers.market.linear import DIRECT_UP_TO
 from cotenant.solvers.market.linear_forest_optimum import forest_end
@@ -26,9 +22,6 @@ from cotenant.solvers.outcome import Status
 
 ROUNDING = 1e-11
 """What is left of an exact end in floats."""
-
-CONVEX = 1e-5
-"""Prices of the convex program agree with the exact ones to this, relatively."""
 
 
 def tiny(seed: int) -> Market:
@@ -137,17 +130,6 @@ def linear(seed: int, size: int, work: str) -> Market:
     return population(
         users=size, servers=size, jobs=5, low=1.0, high=1.0, work=work, budgets=budgets, rng=rng
     )
-
-
-@pytest.mark.parametrize("seed", range(4))
-def test_linear_market_prices_equal_eisenberg_gale(seed: int) -> None:
-    market = linear(seed, 25, "lognormal")
-    outcome, program = fisher(market), eisenberg_gale(market, "linear")
-    solve_convex(program.problem, **PRECISE)
-    assert outcome.status is Status.OPTIMAL
-    assert outcome.certificate["rungs"][-1]["rung"] == "forest"
-    price = program.capacity_row.dual_value / market.capacity
-    assert price == pytest.approx(outcome.solution.price, rel=CONVEX)
 
 
 @pytest.mark.slow

@@ -26,7 +26,6 @@ from cotenant.instances.market.utility import job_utilities
 from cotenant.instances.market.utility import nash_welfare as welfare_of
 from cotenant.instances.problem import InvalidOption
 from cotenant.models.market.eisenberg_gale import eisenberg_gale
-from cotenant.models.program import ProgramBuilder
 from cotenant.solvers.engines import EngineAnswer, solve_convex, solve_program
 from cotenant.solvers.market import (
     fisher,
@@ -218,60 +217,6 @@ def test_leximin_at_time_limit_bounds_first_level(engines: Any, counted: int, le
     assert recheck(market, result).broken == ()
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("servers", [1, 7])
-def test_leximin_does_not_confuse_close_ratios(servers: int) -> None:
-    # One core more of the first server for the first user raises its ratio by less than 1e-9 of it,
-    # and costs the second user, who has nothing else, a fifth of its own. On seven servers the
-    # first user can be served in 16,384 ways.
-    near = Market(
-        np.full(servers, 3.0), [0.34, 0.165], [1] + [0] * servers, [0, *range(servers)],
-        [0.417] + [1e-10] * servers, [0.1847, 1.05] + [1e-12] * (servers - 1),
-    )  # fmt: skip
-    ratios = WholeRatios(near)
-    best = max(
-        sorted(ratios.all(np.append([3 - held, held], np.full(servers - 1, 3.0))))
-        for held in range(4)
-    )
-    result = cotenant.solve(near, "leximin")
-    levels = [(level["value"], level["users"]) for level in result.certificate["levels"]]
-    assert levels == [(float(ratio), 1) for ratio in best]
-    assert best[0] > sorted(ratios.all(np.append([2.0, 1.0], np.full(servers - 1, 3.0))))[0]
-    assert result.status is Status.OPTIMAL
-    assert recheck(near, result).broken == ()
-
-
-def test_integer_allocation_with_fewer_cores_than_users() -> None:
-    market = Market([2], [1, 1, 1], [0, 1, 2], [0, 0, 0], [0.9, 0.9, 0.9], [1, 1, 1])
-    outcome = nash_welfare(market, whole=True)
-    assert (outcome.status, outcome.bound) == (Status.OPTIMAL, 0.0)
-
-
-@pytest.mark.parametrize("seed", range(5))
-def test_the_greedy_by_marginal_gain_equals_a_mip_over_core_counts(seed: int) -> None:
-    market = drawn(seed, users=6, servers=4, jobs=3, cores=9.0)
-    builder = ProgramBuilder()
-    cost, owner, size = [], [], []
-    for job in range(
-        market.jobs
-    ):  # one 0/1 column per (job, number of cores), its whole utility as gain
-        for cores in range(10):
-            held = np.zeros(market.jobs)
-            held[job] = cores
-            cost.append(-job_utilities(market, held)[job])
-            owner.append(job)
-            size.append(cores)
-    column = builder.columns(len(cost), upper=1.0, cost=np.array(cost), integer=True)
-    builder.block(np.array(owner), column, 1.0, np.ones(market.jobs), np.ones(market.jobs))
-    where = market.server[np.array(owner)]
-    builder.block(where, column, np.array(size, dtype=float), np.full(4, -np.inf), np.full(4, 9.0))
-    mip = solve_program(builder.build())
-    assert mip.status is Status.OPTIMAL
-    cores_of = greedy_oracle(market).cores
-    assert job_utilities(market, cores_of).sum() == pytest.approx(-mip.objective, rel=1e-8)
-    assert (cores_of == np.floor(cores_of)).all()
-
-
 def test_the_greedy_takes_cores_one_by_one_as_the_thesis_says() -> None:
     market = drawn(0, users=40, servers=10, jobs=5, cores=24.0)
     expected = np.zeros(market.jobs)
@@ -321,23 +266,6 @@ def test_two_jobs_share_a_server_where_their_marginal_utilities_are_equal() -> N
     a, b = np.sqrt(0.5), np.sqrt(0.9)
     x = (a * 1.9 - b * 0.5) / (b * 0.5 + a * 0.1)
     assert answer(utilitarian(market)).cores == pytest.approx([x, 10 - x])
-
-
-@pytest.mark.parametrize("seed", range(6))
-def test_the_nash_welfare_bound_holds_for_every_allocation_tried(seed: int) -> None:
-    market = drawn(seed, users=6, servers=4, jobs=3, budgets="lognormal")
-    outcome = nash_welfare(market)
-    assert outcome.status is Status.OPTIMAL
-    value = welfare_of(market, user_utilities(market, answer(outcome).cores))
-    assert outcome.bound == pytest.approx(value, rel=1e-6)
-    rng = np.random.default_rng(seed)
-    best = answer(outcome).cores
-    for spread in (1e-3, 1e-1, 1.0):
-        for _ in range(60):
-            draw = np.maximum(best, 1e-9) * rng.lognormal(0, spread, market.jobs)
-            total = np.bincount(market.server, weights=draw, minlength=market.servers)
-            cores = draw / total[market.server] * market.capacity[market.server]
-            assert welfare_of(market, user_utilities(market, cores)) <= outcome.bound * (1 + 1e-12)
 
 
 def test_nash_welfare_with_plentiful_cores_is_proved() -> None:
@@ -495,18 +423,6 @@ def test_market_at_time_limit_zero_returns_answer(options: dict[str, Any]) -> No
         said.add((Status.OPTIMAL, Stop.FINISHED))
     assert (outcome.status, outcome.stop) in said
     cotenant.check(small(2), answer(outcome))
-
-
-def test_tiny_welfare_is_not_falsely_optimal() -> None:
-    market = drawn(0, users=8, servers=8, jobs=4, cores=12.0)
-    market = market.replace(work=market.work * 1e-9)
-    outcome = nash_welfare(market, whole=True, time_limit=1e-9)
-    assert outcome.status is Status.FEASIBLE
-    exact = nash_welfare(market)
-    assert exact.status is Status.OPTIMAL
-    assert exact.bound == pytest.approx(
-        welfare_of(market, user_utilities(market, answer(exact).cores)), rel=1e-6
-    )
 
 
 def test_relative_gap_decides_for_small_welfare(engines: Any) -> None:

@@ -173,21 +173,6 @@ def test_envy_matrix_equals_plain_loops(seed: int) -> None:
     assert expected[np.flatnonzero(envious), whom[envious]] == pytest.approx(index[envious])
 
 
-def test_the_worst_envy_of_each_user_is_found_without_sorting_all_pairs(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """Ten million pairs took six seconds to sort, after a method's time limit."""
-    market = Market(
-        [12], [1, 1, 1, 1], [0, 1, 2], [0, 0, 0], [0.9, 0.9, 0.9], [1, 1, 1]
-    )  # the last user has no job
-    monkeypatch.setattr(np, "lexsort", None)
-    index, whom = user_envy(market, Allocation([2, 5, 5]))
-    assert whom.tolist() == [1, 1, 2, 3]  # of two that are envied alike, the first
-    assert index.tolist() == pytest.approx(
-        [brute_envy(market, np.array([2.0, 5, 5]))[0, 1], 1, 1, 1]
-    )
-
-
 def test_another_s_cores_are_split_over_one_s_own_jobs_there_as_well_as_possible() -> None:
     market = Market([20], [1, 1], [0, 0, 1], [0, 0, 0], [0.5, 0.9, 0.9], [1, 2, 1])
     found = Allocation([2, 2, 16])

@@ -234,11 +234,6 @@ def test_answer_of_thirty_levels_is_printed_in_two_lines(tmp_path: Path) -> None
     assert len(checked.stdout) < 1000
 
 
-def test_optimum_of_0_has_status_optimal_and_no_gap() -> None:
-    free = cotenant.solve(crowded().replace(device_cost=[0.0] * 3), "min-cost")
-    assert (free.status, free.objective, free.bound, free.gap) == ("optimal", 0, 0, 0)
-
-
 def single(rng: np.random.Generator) -> Accelerators:
     """Jobs that run alone: equal ones, kinds of equal speed, kinds without devices, needs at a kink,
     speeds of 0.

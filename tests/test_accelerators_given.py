@@ -17,7 +17,6 @@ from cotenant.cli import app
 from cotenant.instances.accelerators import Accelerators
 from cotenant.instances.accelerators.formats import accelerators_csv, gavel
 from cotenant.instances.problem.errors import InvalidFile, InvalidInstance, InvalidOption
-from cotenant.instances.problem.registry import known_formats
 
 A, B, TWO = "('A', 1)", "('B', 1)", "('A', 2)"
 FAST = {
@@ -200,10 +199,3 @@ def test_gavels_trace_beside_its_throughputs_keeps_steps_and_priorities(tmp_path
     ):
         with refused(InvalidFile):
             wrong()
-
-
-@pytest.mark.parametrize("names", [("classes",), ("pairs",), ("copies", "per"), ()])
-def test_reader_of_a_shared_format_is_the_same_by_a_list_and_an_iterator(
-    names: tuple[str, ...],
-) -> None:
-    assert known_formats(iter(names)) == known_formats(list(names))

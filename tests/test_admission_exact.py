@@ -293,27 +293,6 @@ def test_the_readable_model_and_the_arrays_have_one_optimum(seed: int, least: in
     assert values[1] == pytest.approx(values[0] * arrays.scale, abs=1e-6)
 
 
-@pytest.mark.slow
-def test_symmetry_rows_of_equal_vms_keep_optimum_and_accept_starts() -> None:
-    rng = np.random.default_rng(5)
-    for _ in range(5):
-        cores = np.repeat(rng.integers(0, 4, (2, 2)), [3, 2], axis=0)[rng.permutation(5)]
-        instance = Admission(cores, rng.integers(1, 5, 7), rng.uniform(1, 9, (7, 2)))
-        ordered, free = assignment_program(instance), assignment_program(instance, ordered=False)
-        for policy in POLICIES.values():
-            point = ordered.point(policy(instance))
-            assert point is not None
-            assert ordered.program.holds(point)
-            again = ordered.assignment(point)
-            check(instance, again)
-            assert total_speed(instance, again) == pytest.approx(
-                total_speed(instance, policy(instance))
-            )
-        assert solve_program(ordered.program).objective == pytest.approx(
-            solve_program(free.program).objective, abs=1e-6
-        )
-
-
 def test_any_core_prices_give_a_bound_above_the_optimum() -> None:
     rng = np.random.default_rng(6)
     for seed in SEEDS:
@@ -494,15 +473,6 @@ def counted(instance: Admission, most: int) -> tuple[LocalSearch, list[tuple[int
     real = search._changes
     search._changes = lambda *given: (calls.append((given[4], given[6])), real(*given))[1]
     return search, calls
-
-
-def test_local_search_stops_in_time_within_crowded_vm() -> None:
-    instance = uniform(
-        machines=1, jobs=60, types=2, cores=100, threads=3, rng=np.random.default_rng(0)
-    )
-    search, calls = counted(instance, 1)
-    search.place(np.zeros(60, dtype=np.int64))
-    assert [first for _, first in calls] == [0, 8]
 
 
 def test_local_search_at_time_limit_makes_no_partly_evaluated_move() -> None:

@@ -163,28 +163,6 @@ def test_the_speed_on_an_empty_vm_is_the_sum_of_the_fastest_cores() -> None:
                 assert table[j, v] == pytest.approx(expected, rel=EXACT)
 
 
-@pytest.mark.parametrize("name", POLICIES)
-def test_relabelling_vms_and_core_types_changes_no_speed(name: str) -> None:
-    rng = np.random.default_rng(3)
-    # A job that finds enough of its fastest cores on two VMs is tied between them, and ties go by
-    # label.
-    untied = [
-        one
-        for one in drawn(120, threads=12)
-        if all(len(set(row)) == len(row) for row in speeds_on(one, one.cores).tolist())
-    ]
-    assert len(untied) > 10
-    for instance in untied:
-        machines, types = rng.permutation(instance.machines), rng.permutation(instance.types)
-        renamed = Admission(
-            instance.cores[machines][:, types], instance.threads, instance.speed[:, types]
-        )
-        before, after = POLICIES[name](instance), POLICIES[name](renamed)
-        assert np.sort((instance.speed * before.cores).sum(axis=1)) == pytest.approx(
-            np.sort((renamed.speed * after.cores).sum(axis=1)), rel=EXACT
-        )
-
-
 @pytest.mark.parametrize("name", ["DA2", "proposed"])
 def test_relabeling_jobs_of_different_threads_only_permutes_answer(name: str) -> None:
     rng = np.random.default_rng(8)

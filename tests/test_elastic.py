@@ -155,7 +155,7 @@ def test_result_of_previous_round_does_not_change_bound(block: int) -> None:
 
 def test_carried_cuts_are_recomputed_for_this_round() -> None:
     rng = np.random.default_rng(6)
-    first = random(jobs=60, rng=rng)
+    first = random(jobs=20, rng=rng)
     before = cotenant.solve(first, "optimal")
     earlier = Earlier(first, before.solution, before.certificate)
     *same, fewer_kinds = next_rounds(first, rng)
@@ -192,19 +192,6 @@ def test_elastic_rounds_charge_moves_and_bound_policies() -> None:
     assert dear[0].moved < free[0].moved
     anew = play_rounds(jobs, ("optimal",), rounds=3, move=0, carry=False)
     assert anew[0].utility == pytest.approx(free[0].utility, rel=1e-3)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("seed", seeds(10, 2))
-def test_elastic_answer_of_different_jobs_is_near_bound(seed: int) -> None:
-    instance = random(jobs=400, rng=np.random.default_rng(seed))
-    best = cotenant.solve(instance, "optimal")
-    assert best.objective >= best.bound * (1 - 1e-4)
-    for policy in ("FIFO", "equal-split", "density", "marginal"):
-        assert cotenant.solve(instance, policy).objective <= best.objective
-    fair = cotenant.solve(instance, "max-min")
-    assert fair.metrics["least_utility"] >= best.metrics["least_utility"]
-    assert fair.bound >= fair.objective >= 0.99 * fair.bound
 
 
 def test_elastic_million_jobs_are_solved_by_types() -> None:

@@ -262,13 +262,6 @@ def test_equilibrium_is_invariant_under_relabeling() -> None:
     assert answer(there).cores == pytest.approx(answer(here).cores[order], abs=1e-5)
 
 
-def test_equilibrium_is_invariant_under_budget_and_work_scale() -> None:
-    market = drawn(6, budgets="lognormal")
-    scale = np.random.default_rng(0).lognormal(size=market.users)
-    other = market.replace(budget=1e6 * market.budget, work=market.work * scale[market.user])
-    assert prices(fisher(other)) == pytest.approx(1e6 * prices(fisher(market)), rel=1e-6)
-
-
 @pytest.mark.slow
 def test_the_corrected_bid_rule_finds_the_equilibrium_and_the_printed_one_does_not_when_work_varies() -> (
     None
@@ -284,15 +277,6 @@ def test_the_corrected_bid_rule_finds_the_equilibrium_and_the_printed_one_does_n
     assert answer(outcome).cores == pytest.approx(
         answer(squared).cores, abs=1e-3
     )  # its fixed point: the market with w^2
-
-
-def test_bid_rules_agree_for_equal_work_within_user() -> None:
-    market = drawn(0, work="one")
-    each = [
-        proportional_response(market, rule=rule, rounds=300).solution
-        for rule in ("corrected", "printed")
-    ]
-    assert each[0] == each[1]
 
 
 def test_fewer_than_two_hundred_rounds_suffice_at_the_tolerance_the_thesis_leaves_out() -> None:
@@ -423,14 +407,6 @@ def test_market_with_serial_linear_and_idle_jobs() -> None:
     assert (found.cores[serial] > 0).all()
     assert user_utilities(market, found.cores)[-1] == 0
     assert cotenant.solve(market, "fisher").metrics["sharing_index"] >= 1 - 1e-7
-
-
-def test_market_without_work_has_zero_equilibrium() -> None:
-    market = Market([10], [1], [0], [0], [0.5], [0.0])
-    outcome = fisher(market)
-    assert outcome.status is Status.OPTIMAL
-    assert answer(outcome).cores.tolist() == [0.0]
-    assert cotenant.solve(market, "fisher").metrics["total_utility"] == 0
 
 
 def test_a_method_that_stops_early_never_says_optimal() -> None:

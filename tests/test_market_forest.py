@@ -1,5 +1,4 @@
-"""Linear markets (all f = 1): the exact end by pivots, against enumeration in fractions.
-"""
+"""Linear markets (all f = 1): the exact end by pivots, against enumeration in fractions."""
 
 from __future__ import annotations
 

@@ -74,11 +74,6 @@ def test_a_generated_population_has_the_thesis_s_shape() -> None:
         assert (places[10 * group : 10 * group + 10] == places[10 * group]).all()
 
 
-def test_market_generator_with_many_users_and_servers() -> None:
-    market = population(users=500, servers=60, jobs=12, rng=np.random.default_rng(0))
-    assert all(len(set(row)) == 12 for row in market.server.reshape(500, 12).tolist())
-
-
 def test_the_pool_has_the_names_of_table_3_2_and_fractions_in_the_text_s_range() -> None:
     table = synthetic_fractions()
     assert list(table) == [name for name, _ in WORKLOADS]
@@ -153,11 +148,6 @@ def test_a_profile_s_fractions_have_mean_and_variance(tmp_path: Path) -> None:
 def test_a_profile_is_read_once_so_that_standard_input_will_do() -> None:
     text = "workload,cores,seconds,,\na,1,100,,\na,4,40,,\n"
     assert read_pool(piped(text.encode())) == {"a": pytest.approx(0.8)}
-
-
-def test_a_profile_without_a_run_on_one_core_is_refused(tmp_path: Path) -> None:
-    with refused(InvalidOption):
-        fractions(read_profile(put(tmp_path, "workload,cores,seconds\na,2,12\na,4,6\n", "p.csv")))
 
 
 def test_market_generator_reads_pool_file(tmp_path: Path) -> None:

@@ -17,7 +17,6 @@ from cotenant.instances.market.generators import population
 from cotenant.instances.market.sharing import sharing_index, static_utilities
 from cotenant.models.market.guaranteed import guaranteed
 from cotenant.solvers.engines import ConvexAnswer, solve_convex
-from cotenant.solvers.market import utilitarian
 from cotenant.solvers.market.guaranteed import PROVED, Guarantees
 from cotenant.solvers.outcome import Clock, Status, Stop
 
@@ -175,14 +174,6 @@ def test_unreachable_sharing_index_is_infeasible() -> None:
     assert search.most(1.01 * search.highest) is None
 
 
-def test_the_loosest_guarantee_is_the_utilitarian_optimum() -> None:
-    market = cotenant.read("market/pool-100")
-    best = utilitarian(market)
-    search = Guarantees(market, Clock())
-    assert search.best.total == pytest.approx(best.bound, rel=1e-12)
-    assert search.most(0.0) is search.best
-
-
 @pytest.mark.slow
 def test_a_hundred_users_are_proved_at_every_index() -> None:
     for name in ("groups-100", "pool-100"):
@@ -207,16 +198,6 @@ def test_identical_users_have_one_sharing_index() -> None:
     (found,) = price_frontiers(market)
     assert [(point.limit, point.status) for point in found.points] == [(None, Status.OPTIMAL)]
     assert found.points[0].reached == pytest.approx(1.0)
-
-
-def test_guaranteed_frontier_of_serial_jobs_is_one_point() -> None:
-    market = Market(
-        np.array([4.0, 4.0]), np.ones(2), user=np.array([0, 1]), server=np.array([0, 1]),
-        parallel_fraction=np.zeros(2),
-        work=np.array([1.0, 3.0]),
-    )  # fmt: skip
-    (found,) = price_frontiers(market)
-    assert [(point.value, point.reached) for point in found.points] == [(4.0, 1.0)]
 
 
 def test_there_is_no_frontier_without_useful_jobs_or_for_other_families() -> None:

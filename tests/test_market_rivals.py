@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 import pytest
 from support.market_cases import amdahl, answer, drawer
-from support.messages import refused
 
 import cotenant
 from cotenant.analysis.market.audits import envy_audit, users_alike, work_conserving
@@ -25,7 +24,6 @@ from cotenant.instances.market.envy import envy_matrix, user_envy
 from cotenant.instances.market.generators import population
 from cotenant.instances.market.sharing import Share, sharing_index, sharing_ratios, static_utilities
 from cotenant.instances.market.utility import job_utilities
-from cotenant.instances.problem import InvalidOption
 from cotenant.solvers.market import fisher
 from cotenant.solvers.outcome import Stop
 
@@ -128,11 +126,6 @@ def test_hill_climbing_that_halves_its_steps_ends_further_from_the_nash_equilibr
     market = drawn(0)
     hasty, patient = exchange(market), exchange(market, halving="on-failure", rounds=500)
     assert hasty.certificate["nash_regret"] > 10 * patient.certificate["nash_regret"]
-
-
-def test_g_i_refuses_more_cores_than_it_can_give_one_by_one() -> None:
-    with refused(InvalidOption):
-        greedy_filtered(drawn(cores=1e8))
 
 
 def brute_envy(market: Market, cores: np.ndarray) -> np.ndarray:

@@ -165,12 +165,6 @@ def test_prices_of_devices_alone_that_are_wrong_are_refused(numbers: list[int]) 
         max_min(case_of(instance, None, {}, [step]))
 
 
-def test_device_prices_alone_are_refused_with_pairs() -> None:
-    step = {"kind": "prices", "prices": multipliers([1, 1], 1)}
-    with refused(Refused):
-        max_min(case_of(tiny(), None, {}, [step]))
-
-
 def test_single_jobs_worth_more_than_they_use_are_refused_by_one_part() -> None:
     """The worth of a step at which the dearest placement is paid exactly, and a little more."""
     instance = alone(40)

@@ -18,7 +18,6 @@ import pytest
 from support.market_cases import MarketTruth, drawn
 from support.messages import refused
 from support.proved import (
-    NOTHING,
     Document,
     Proved,
     case_of,
@@ -357,17 +356,6 @@ def test_a_forgery_is_refused(proof: Callable[[], Proved], change: Any) -> None:
     proof().refuses(change)
 
 
-def test_suboptimal_integer_cores_have_true_gap() -> None:
-    market, proof = drawn(3), third("utilitarian", whole=True)
-    cores = proof.document["witness"]["cores"]["numbers"]
-    jobs = np.flatnonzero(market.server == market.server[0]).tolist()
-    for one, other in itertools.permutations(jobs, 2):
-        if cores[one]:
-            moved = list(cores)
-            moved[one], moved[other] = moved[one] - 1, moved[other] + 1
-            proof.refuses(put(*CORES, "numbers", to=moved))
-
-
 INSTANCES: dict[str, Any] = {
     "a fraction above 1": put("job", "parallel_fraction", 0, to=1.5),
     "a negative fraction": put("job", "parallel_fraction", 0, to=-0.5),
@@ -442,9 +430,3 @@ def test_logarithms_and_exponentials_lie_between_their_bounds(seed: int) -> None
 def test_unproved_market_methods_stay_claimed(method: str, options: Document) -> None:
     with pytest.raises(Claimed):
         proved(cotenant.read("market/tiny"), method, **options)
-
-
-@pytest.mark.parametrize("method", ["fisher", "nash-welfare", "utilitarian"])
-def test_method_without_answer_has_no_proof(method: str) -> None:
-    with pytest.raises(Claimed):
-        proved(drawn(0), method, NOTHING)

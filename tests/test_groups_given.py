@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas
@@ -14,7 +12,6 @@ from support.messages import approved, refused
 import cotenant
 from cotenant.instances.groups import Grouping, Groups, groups_from, residuals
 from cotenant.instances.groups.formats import colocation, curves_csv, groups_csv
-from cotenant.instances.groups.generators import additive, pressure, table
 from cotenant.instances.groups.penalties import units
 from cotenant.instances.problem import InvalidFile, InvalidInstance, InvalidOption
 from cotenant.instances.problem.tables import plain_form
@@ -31,41 +28,6 @@ def tables(folder: Path, **texts: str) -> Path:
     for name, text in texts.items():
         (folder / f"{name}.csv").write_text(text)
     return folder
-
-
-def given(**fields: Any) -> dict[str, Any]:
-    """The document of an instance."""
-    base = {"cotenant": 1, "problem": "groups", "count": [4, 4], "seats": [3], "machines": [3]}
-    return {name: value for name, value in (base | fields).items() if value is not None}
-
-
-@pytest.mark.parametrize(
-    "made",
-    [
-        lambda rng: additive(types=4, jobs=11, seats=3, rng=rng),
-        lambda rng: additive(types=3, jobs=9, seats=3, rng=rng).replace(
-            penalty=[[np.inf, 0.1, 0.2], [0.1, 0.1, 0.1], [0.2, 0.3, 0.1]], machines=[np.inf]
-        ),
-        lambda rng: pressure(types=4, jobs=11, seats=3, machines=9, rng=rng),
-        lambda rng: table(types=3, jobs=9, seats=3, rng=rng),
-        lambda rng: Groups(
-            [3, 2], [3, 2], [1, 1], members=[[0, 0, 0], [1, 1, -1], [1, 1, -1]],
-            losses=[[0.1] * 3, [0.2, 0.2, 0.0], [0.3, 0.3, 0.0]], where=[0, 1, -1],
-            classes=("big", "small"),
-        ),
-    ],
-    ids=["additive", "forbidden", "pressure", "table", "classes"],
-)  # fmt: skip
-def test_groups_instance_round_trip(
-    made: Callable[[np.random.Generator], Groups], tmp_path: Path
-) -> None:
-    instance = made(np.random.default_rng(3))
-    again = cotenant.read(cotenant.write(instance, tmp_path / "one.json"))
-    assert again == instance
-    result = cotenant.solve(instance, "optimal", time_limit=20)
-    assert result.status == "optimal"
-    frame = result.solution.to_frame(instance)
-    assert frame["machines"].sum() == result.metrics["machines"]
 
 
 def test_grouping_is_described_by_types_and_machines() -> None:

@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from support.messages import refused
 from support.oracles.placement import answers, best, state
 from support.seeds import seeds
 
@@ -169,20 +168,6 @@ def test_identical_vms_are_merged_and_restored() -> None:
     assert result.objective == 3
     assert isinstance(result.solution, Placement)
     assert result.solution.totals(6).tolist() == [1] * 6
-
-
-def test_cordoned_servers_are_emptied() -> None:
-    instance = cluster(nodes=12, vms=60, types=8, rng=np.random.default_rng(3))
-    shut = instance.server_names[:2]
-    result = cotenant.solve(instance.cordoned(shut), "fewest-moves", servers=10)
-    assert result.status == "optimal"
-    names = instance.cordoned(shut).server_names
-    assert not {names[m] for m in result.certificate["on"]} & set(shut)
-    assert instance.placed is not None
-    held = instance.placed[np.isin(instance.placed[:, 0], [0, 1]), 2].sum()
-    assert result.objective >= held
-    with refused(InvalidInstance):
-        instance.cordoned(["nobody"])
 
 
 def test_moves_are_minimal_over_server_permutations() -> None:

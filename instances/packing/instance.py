@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Self
 
@@ -34,7 +34,6 @@ from .placement_constraints import (
     Rules,
     Spread,
     check_rules,
-    cordoned_fields,
     given_rules,
     rules_of,
     set_rules,
@@ -330,25 +329,6 @@ class Packing(Instance["Placement"]):
     def server_class(self) -> Integers:
         """(n,) class of each server, where their number is finite: class by class."""
         return np.repeat(np.arange(self.classes), self.server_count.astype(np.int64))
-
-    def cordoned(self, servers: Iterable[str | int]) -> Self:
-        """The instance without room on some servers, so that an answer has to free them.
-
-        They become classes of their own, behind the others, on which no VM is allowed; `placed` and
-        `server_names` follow (servers are numbered class by class). A zone left without servers for
-        a type no longer counts for its skew, as if they were gone.
-
-        Parameters
-        ----------
-        servers : names, or numbers, of servers.
-
-        Raises
-        ------
-        InvalidInstance
-            The number of servers is not finite, or a name is not known, or a VM fits no other
-            server.
-        """
-        return type(self)(**cordoned_fields(self, servers), name=self.name, source=self.source)
 
     @property
     def size(self) -> int:

@@ -6,7 +6,7 @@ The fields of `Packing` that say so are validated, brought into one form, and ch
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
 import numpy as np
@@ -289,50 +289,6 @@ def counted_zones(instance: Any, types: Iterable[int]) -> list[str]:
         and (instance.allowed is None or any(instance.allowed[i, c] for i in types))
     }
     return sorted(found)
-
-
-def cordoned_fields(instance: Any, servers: Iterable[str | int]) -> dict[str, Any]:
-    """The fields of an instance in which these servers are classes that allow nothing."""
-    if not np.isfinite(instance.server_count).all():
-        raise InvalidInstance("servers", "as many as needed", "a number of servers of every class")
-    of = instance.server_class
-    places = {name: m for m, name in enumerate(instance.server_names)}
-    shut = np.zeros(len(of), dtype=np.bool_)
-    for server in [servers] if isinstance(servers, str | int) else servers:
-        m = places.get(server, server) if isinstance(server, str) else int(server)
-        if isinstance(m, str) or not 0 <= m < len(of):
-            raise InvalidInstance(
-                "server_names", f"without {server!r}", "the name or number of a server",
-                f"Name one of {', '.join(instance.server_names[:5]) or f'0 to {len(of) - 1}'}, ...",
-            )  # fmt: skip
-        shut[m] = True
-    classes = instance.classes
-    kinds = np.unique(of[shut])
-    source = np.concatenate([np.arange(classes), kinds])  # the class that each new one is like
-    moved = np.where(shut, classes + np.searchsorted(kinds, of), of)
-    order = np.argsort(moved, kind="stable")
-    number = np.empty_like(order)
-    number[order] = np.arange(len(order))
-    found = {field.name: getattr(instance, field.name) for field in fields(instance)}
-    for name in ("capacity", "initial", "cost", "cards"):
-        found[name] = None if found[name] is None else found[name][source]
-    found["servers"] = np.bincount(moved, minlength=len(source)).astype(float)
-    allowed = rules_of(instance).allowed[:, source].copy()
-    allowed[:, classes:] = False
-    found["allowed"] = allowed
-    for name in ("zone", "card_model"):
-        if given := getattr(instance, name):
-            found[name] = tuple(given[c] for c in source.tolist())
-    if instance.class_names:
-        shut_names = (f"{instance.class_names[c]} (cordoned)" for c in kinds.tolist())
-        found["class_names"] = (*instance.class_names, *shut_names)
-    if instance.server_names:
-        found["server_names"] = tuple(instance.server_names[m] for m in order.tolist())
-    if instance.placed is not None:
-        placed = instance.placed.copy()
-        placed[:, 0] = number[placed[:, 0]]
-        found["placed"] = placed
-    return {key: value for key, value in found.items() if key not in ("name", "source")}
 
 
 def _set_placed(instance: Any, types: int) -> None:

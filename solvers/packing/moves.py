@@ -55,7 +55,7 @@ def fewest_moves(
     start : an answer to begin from; it is left out when it uses more servers, or dearer ones.
     report : progress.
     servers : how many may be in use; without it and `cost`, as few as `min_servers` finds in half
-        of the time. To free servers that are named, ask for `instance.cordoned(names)` instead.
+        of the time.
     cost : what the servers in use may cost in all, in the unit of the instance's `cost`.
     limits : the numbers that steer the search.
 

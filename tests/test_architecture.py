@@ -344,23 +344,6 @@ def test_a_problem_is_named_in_its_packages_the_registry_and_the_catalogue() -> 
     assert naming == set(NAME_PROBLEMS)
 
 
-def is_call_by_name(node: ast.AST) -> bool:
-    """Whether a node calls what `getattr` finds by a name that is not written there."""
-    if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Call)):
-        return False
-    asked = node.func
-    return getattr(asked.func, "id", "") == "getattr" and not isinstance(
-        asked.args[1], ast.Constant
-    )
-
-
-def test_methods_are_not_called_by_name_strings() -> None:
-    assert is_call_by_name(ast.parse("getattr(users, what)(price)", mode="eval").body)
-    by_name = [path for path in sources() if any(map(is_call_by_name, nodes(path)))]
-    assert by_name == []
-    assert not [path for path in sources() if "methodcaller" in path.read_text()]
-
-
 MOST_PATCHES = 60
 
 
@@ -373,17 +356,6 @@ def test_monkeypatch_is_used_at_most_so_often() -> None:
         if (number := len(patch.findall(path.read_text()))) > 0
     }
     assert sum(patches.values()) <= MOST_PATCHES, patches
-
-
-def test_models_never_run_a_solver() -> None:
-    for path in (ROOT / "models").rglob("*.py"):
-        assert not any(module.startswith("solvers") for module in imported_modules(path)), path
-        names = {
-            getattr(node, "id", getattr(node, "attr", None))
-            for node in nodes(path)
-            if isinstance(node, ast.Name | ast.Attribute)
-        }
-        assert not names & {"SolverFactory", "highspy", "CpSolver", "solve"}, path
 
 
 def test_only_the_seam_imports_the_solver_libraries() -> None:
@@ -522,34 +494,6 @@ def test_public_functions_and_classes_have_a_docstring() -> None:
             if not signature and not ast.get_docstring(node):
                 mute.append(f"{path.relative_to(ROOT)}:{node.name}")
     assert mute == []
-
-
-NO_NAMES = {"told", "held", "lineup", "standing", "rents", "arena", "lonely", "mended"}
-"""Words of a private dialect: no module, class, function, parameter, attribute or variable of the
-package is called so.
-"""
-
-
-def names_of(path: Path) -> set[str]:
-    """Everything that a file gives a name to, or calls by one."""
-    found = {path.stem}
-    for node in nodes(path):
-        for field in ("id", "attr", "arg", "asname", "rest"):
-            found.add(getattr(node, field, None) or "")
-        if isinstance(node, ast.alias | ast.FunctionDef | ast.ClassDef | ast.ExceptHandler):
-            found |= set((node.name or "").split("."))
-    return found
-
-
-def test_names_are_words_of_the_field() -> None:
-    assert {"Path", "path", "names_of", "NO_NAMES"} <= names_of(Path(__file__))
-    private = {
-        f"{path.relative_to(ROOT)}: {name}"
-        for path in sources()
-        for name in names_of(path)
-        if name.strip("_").lower() in NO_NAMES
-    }
-    assert private == set()
 
 
 BUDGET = {

@@ -134,16 +134,6 @@ def forged() -> dict[str, Any]:
 
 
 @pytest.mark.slow
-def test_a_true_proof_is_accepted_and_a_forged_one_refused(
-    judging: Callable[..., list[str]], site: tuple[Path, str]
-) -> None:
-    assert judging(TINY.read_bytes(), PROOF) == printed(site)
-    assert printed(site)[0].startswith("accepted: ")
-    assert judging(TINY.read_bytes(), forged()) == printed(site)
-    assert printed(site)[1] == "1"
-
-
-@pytest.mark.slow
 def test_without_pyodide_the_page_says_so_and_names_the_command(
     site: tuple[Path, str], shared_browser: Browser
 ) -> None:

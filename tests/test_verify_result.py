@@ -254,11 +254,6 @@ def test_changes_to_a_result_are_seen_or_listed(number: int) -> None:
 
 
 @pytest.mark.slow
-def test_every_change_to_one_result_is_seen_or_listed_before_any_proof() -> None:
-    assert overlooked(1, time_limit=0) == []
-
-
-@pytest.mark.slow
 @pytest.mark.parametrize("number", range(len(CASES)), ids=map(case_id, CASES))
 def test_every_change_to_a_result_is_seen_or_listed(number: int) -> None:
     assert overlooked(number) == []

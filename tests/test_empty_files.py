@@ -1,15 +1,11 @@
-"""Files that hold nothing, and JSON with values of wrong types in every place: refused in our words,
-or read as an instance of which nothing is said to be proved.
-"""
+"""Files that hold nothing, in every format: refused in our own words."""
 
 from __future__ import annotations
 
-import copy
 import json
 import re
 import warnings
-from collections.abc import Callable, Iterator
-from functools import partial
+from collections.abc import Callable
 from inspect import signature
 from pathlib import Path
 from typing import Any
@@ -107,68 +103,6 @@ PYTHON = re.compile(
 def require_own_words(error: CotenantError) -> None:
     assert not PYTHON.search(str(error)), str(error)
     assert str(error).strip()
-
-
-WRONG: tuple[Any, ...] = (None, "x", "", [], [[]], {}, {"a": [1]}, True, -1, 0.5, 10**400, 1e308)
-
-
-def places(value: Any, before: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
-    """Every place of a document, of long lists the first and the last."""
-    if before:
-        yield before
-    if isinstance(value, dict):
-        for key in value:
-            yield from places(value[key], (*before, key))
-    elif isinstance(value, list):
-        for index in sorted({0, len(value) - 1} & {*range(len(value))}):
-            yield from places(value[index], (*before, index))
-
-
-GAVEL = {
-    "v100": {"jobs": ["a", "b"], "isolated_throughput": [10.0, 20.0],
-             "corun_throughput_of_row": [[5.0, 6.0], [7.0, 0.0]]},
-}  # fmt: skip
-DOCUMENTS: dict[str, tuple[str, Callable[[], Any]]] = {
-    **{problem: ("json", partial(lambda name: cotenant.read(f"{name}/tiny").document()
-                                 | {"cotenant": 1, "problem": name}, problem))
-       for problem in PROBLEM_NAMES},
-    "gavel of rows": ("accelerators gavel", lambda: GAVEL),
-    "gavel": ("colocation gavel", lambda: {
-        "v100": {"('a', 1)": {"null": 3.0, "('b', 1)": [2.0, 1.0]}, "('b', 1)": {"null": 2.0}}}),
-    "preferences": ("colocation preferences", lambda: {"a": ["b", ["c"]], "b": ["a"], "c": ["b"]}),
-    "game": ("game", lambda: {
-        "cotenant": 1, "problem": "game", "name": "g", "names": ["a", "b"], "values": [0, 1, 2, 4]}),
-    "game by name": ("game", lambda: {"values": {"a": 1, "a,b": 4, "b": 2.5}}),
-    "kubernetes": (
-        "kubernetes", lambda: json.loads((ROOT / "cluster" / "state" / "data" / "shop.json").read_text())),
-    "result": ("result", lambda: cotenant.solve(cotenant.read("quanta/tiny"), "horizon").document()),
-}  # fmt: skip
-
-
-@pytest.mark.slow
-@pytest.mark.sampled(3)
-@pytest.mark.parametrize("most", [pytest.param(10**9, marks=pytest.mark.slow), 400])
-@pytest.mark.parametrize("name", DOCUMENTS)
-def test_json_of_wrong_type_is_read_or_refused_with_message(
-    tmp_path: Path, name: str, most: int
-) -> None:
-    form, make = DOCUMENTS[name]
-    good, path = make(), tmp_path / "a.json"
-    options = {"devices": "v100:1"} if form == "accelerators gavel" else {}
-    tried = [(place, wrong) for place in places(good) for wrong in WRONG]
-    for place, wrong in tried[:: 1 + len(tried) // most]:
-        content = copy.deepcopy(good)
-        inner = content
-        for part in place[:-1]:
-            inner = inner[part]
-        inner[place[-1]] = wrong
-        path.write_text(json.dumps(content))
-        try:
-            with warnings.catch_warnings():
-                warnings.simplefilter("error")
-                READERS[form](path, **options)
-        except CotenantError as error:
-            require_own_words(error)
 
 
 @pytest.mark.parametrize("seen", ["1e308", "1e200", "-1e308"])

@@ -173,17 +173,17 @@ FAULTS = r"""
 -+ owned += raised(-owned, donated, int(borrowed.sum())) - borrowed
 
 @ instances/scheduling/feasibility.py: jobs may overlap on a machine by one unit of time
-? scheduling_instance::test_a_broken_rule_is_named
+? scheduling_instance::test_schedule_check_names_broken_rule
 - schedule.start[second] < schedule.start[first] + length[first]
 + schedule.start[second] < schedule.start[first] + length[first] - 1
 
 @ instances/scheduling/utility.py: the last unit of a job is worth nothing
-? scheduling_instance::test_psi_is_the_sum_over_unit_parts
+? scheduling_instance::test_psi_equals_sum_over_unit_parts
 - total += (end - start) * (2 * t - start - end + 1) // 2
 + total += (end - start) * (2 * t - start - end - 1) // 2
 
 @ instances/numa/bounds.py: a megabyte has 2**20 bytes
-? numa_instance::test_the_energy_of_a_task_follows_from_its_local_service_time
+? numa_instance::test_link_energy_follows_from_local_service_time
 - BITS_PER_MEGABYTE = 8e6
 + BITS_PER_MEGABYTE = 8.0 * 2**20
 
@@ -323,7 +323,7 @@ FAULTS = r"""
 + request=np.array([wanted[group].max() for group in members]
 
 @ solvers/packing/fitting_kernels.py: of equally full servers the last is taken
-? packing_instance::test_servers_are_sorted_as_by_a_stable_sort
+? packing_instance::test_server_sort_kernel_equals_stable_argsort
 - slack[a] <= slack[b]
 + slack[a] < slack[b]
 
@@ -683,7 +683,7 @@ FAULTS = r"""
 + if ".." in job:
 
 @ instances/packing/formats.py: a VM is alive at its end
-? packing_instance::test_the_azure_list_is_read_at_the_densest_or_a_given_instant
+? packing_instance::test_azure_list_is_read_at_densest_or_given_instant
 - (at < self.end)
 + (at <= self.end)
 
@@ -703,7 +703,7 @@ FAULTS = r"""
 + speed=speeds,
 
 @ instances/packing/formats.py: a GPU of a node is a thousandth of one
-? packing_instance::test_the_alibaba_lists_are_read_into_classes_of_equal_nodes
+? packing_instance::test_alibaba_nodes_are_grouped_into_classes
 - 1000 * row.whole("gpu")
 + row.whole("gpu")
 """

@@ -60,13 +60,13 @@ def test_gavel_scale_factor_is_read_as_workers(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("devices", ["fast", "fast:1,fast:2", ""])
-def test_wrong_devices_are_refused(tmp_path: Path, devices: str) -> None:
+def test_gavel_reader_refuses_invalid_devices(tmp_path: Path, devices: str) -> None:
     with refused(InvalidOption):
         gavel(throughputs(tmp_path), devices=devices)
 
 
 @pytest.mark.parametrize("content", ['{"jobs": []}', '[["A", 0]]', '["C"]', '"A"'])
-def test_a_wrong_list_of_jobs_is_refused(tmp_path: Path, content: str) -> None:
+def test_gavel_reader_refuses_invalid_job_list(tmp_path: Path, content: str) -> None:
     jobs = put(tmp_path, "jobs.json", content)
     with refused(InvalidFile):
         gavel(throughputs(tmp_path), jobs=str(jobs), devices="fast:1")
@@ -122,7 +122,9 @@ def test_accelerators_csv_folder_is_read(tmp_path: Path) -> None:
         {"jobs": "job,count\na,1.5\n"},
     ],
 )
-def test_a_wrong_table_is_refused_with_its_line(tmp_path: Path, changes: dict[str, str]) -> None:
+def test_invalid_accelerators_table_is_refused_by_line(
+    tmp_path: Path, changes: dict[str, str]
+) -> None:
     with refused(InvalidFile):
         accelerators_csv(tables(tmp_path, **changes))
 
@@ -171,14 +173,14 @@ def test_from_frame_matches_labels_in_any_order() -> None:
 
 
 @pytest.mark.parametrize("table", [None, {"('a', 1)": 5}, {"('a', 1)": {"null": []}}])
-def test_gavels_file_with_a_table_of_the_wrong_type_is_refused(tmp_path: Path, table) -> None:
+def test_gavel_file_with_table_of_wrong_type_is_refused(tmp_path: Path, table) -> None:
     path = tmp_path / "gavel.json"
     path.write_text(json.dumps({"gpus": {"v100": table}}))
     with refused(InvalidFile):
         gavel(path, devices="v100:1")
 
 
-def test_gavels_trace_beside_its_throughputs_keeps_steps_and_priorities(tmp_path: Path) -> None:
+def test_gavel_trace_gives_steps_and_weights(tmp_path: Path) -> None:
     rows = [
         "B\tcd b\tpy\t-n\t0\t{}\t1\t1\t-1.0\t0.0", "A\tpy\t-n\t1\t500\t2\t2.5\t-1.0\t7.5",
         "B\tpy\t-n\t0\t10\t1\t1\t-1.0\t9", "B\tcd b\tpy\t-n\t0\t10\t1\t1\t-1.0\t11.25",

@@ -152,7 +152,7 @@ GAVEL = {
 
 
 @needs_data
-def test_a_job_that_fits_beside_nobody_is_named_with_the_machines_that_are_enough() -> None:
+def test_gavel_job_without_partner_is_refused_with_sufficient_machines() -> None:
     table = DATA / "interference" / "gavel_pairs.json"
     with refused(InvalidInstance):
         gavel(table, gpu="k80")
@@ -199,7 +199,7 @@ def test_measured_penalty_matrices_are_read() -> None:
 
 
 @needs_data
-def test_fair_co2_end_to_end_gives_the_known_figures() -> None:
+def test_fair_co2_matrix_has_known_optimum() -> None:
     instance = fair_co2(DATA / "interference" / "fairco2_runtime_colocation_matrix.csv", copies=4)
     best, stable = cotenant.solve(instance, "optimal"), cotenant.solve(instance, "SR")
     assert best.status.value == "optimal"
@@ -209,7 +209,7 @@ def test_fair_co2_end_to_end_gives_the_known_figures() -> None:
 
 
 @pytest.mark.slow
-def test_fetch_checks_the_hash_and_keeps_the_file(
+def test_fetch_verifies_hash_and_caches_file(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     content = b"w,a,nothing\na,2,1\n"
@@ -264,7 +264,7 @@ def test_pairing_check_names_broken_rule(pairing: Pairing) -> None:
         check(four_agents(), pairing)
 
 
-def test_a_pairing_with_negative_numbers_is_refused_even_where_they_cancel() -> None:
+def test_pairing_with_negative_counts_is_refused() -> None:
     with refused(InvalidInstance):
         Pairing([0, 0], [1, 1], [3, -1], [0, 0])
     with refused(InvalidInstance):
@@ -314,7 +314,7 @@ def edge_cases(rng: np.random.Generator, mode: str) -> tuple[np.ndarray, float]:
 @pytest.mark.slow
 @pytest.mark.sampled(3)
 @pytest.mark.parametrize("mode", ALPHA_MODES)
-def test_gains_and_gain_sets_are_exact_in_every_reading_of_alpha(mode: str, reference: Any) -> None:
+def test_gains_and_gain_sets_equal_exact_decimals(mode: str, reference: Any) -> None:
     rng = np.random.default_rng(len(mode))
     floats_wrong = 0
     for _ in range(60):
@@ -348,7 +348,7 @@ def test_forbidden_pairs_are_never_a_gain() -> None:
 
 
 @pytest.mark.slow
-def test_blocking_pairs_over_types_equal_the_count_over_agents(reference: Any) -> None:
+def test_blocking_pairs_over_types_equal_count_over_agents(reference: Any) -> None:
     rng = np.random.default_rng(5)
     for _ in range(300):
         types = int(rng.integers(1, 6))

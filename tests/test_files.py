@@ -222,7 +222,7 @@ def test_output_to_full_device_is_an_error(tmp_path: Path) -> None:
     assert Path("/dev/full").is_char_device()
 
 
-def test_instances_are_frozen_compare_by_content_and_replace_validates() -> None:
+def test_instance_is_frozen_compared_by_content_and_validated_by_replace() -> None:
     instance = cotenant.read("colocation/tiny")
     assert instance == instance.replace()
     assert hash(instance) == hash(instance.replace())

@@ -85,7 +85,7 @@ def test_invalid_file_in_folder_is_named(
         cotenant.read_all([tree])
 
 
-def test_a_folder_without_instances_is_an_error(tmp_path: Path) -> None:
+def test_folder_without_instances_is_refused(tmp_path: Path) -> None:
     with refused(InvalidFile):
         cotenant.read_all([tmp_path])
     cotenant.solve(COLOCATION, "GR").write(tmp_path / "answer.json")

@@ -45,7 +45,7 @@ def test_grouping_is_described_by_types_and_machines() -> None:
     assert found.rows[0][2:] == pytest.approx(((0.21 + 0.07 + 0.04) / 3, 0.21))
 
 
-def test_measured_groups_become_a_table(tmp_path: Path) -> None:
+def test_groups_csv_gives_table_model(tmp_path: Path) -> None:
     folder = tables(
         tmp_path, groups=f"group,job,penalty\n{PAIRS}{TRIPLES}web + web,web,.07\n",
         jobs="job,count,pressure\nbatch,3,4.5\nweb,6,1\n",
@@ -95,7 +95,7 @@ def test_curves_reader_checks_monotonicity_and_errors(tmp_path: Path) -> None:
     approved(curves_csv(folder).source)
 
 
-def test_classes_of_machines_have_their_own_seats_and_penalties(tmp_path: Path) -> None:
+def test_groups_csv_classes_have_own_seats_and_penalties(tmp_path: Path) -> None:
     folder = tables(
         tmp_path, classes="class,seats,machines\nbig,3,2\nsmall,2,inf\n",
         jobs="job,count\nweb,4\n",
@@ -170,7 +170,7 @@ def test_groups_from_frame_equals_csv(tmp_path: Path) -> None:
             Groups.from_frame(wrong, seats=3)
 
 
-def test_a_colocation_of_two_seats_has_the_same_optimum_and_blocking_pairs() -> None:
+def test_groups_of_two_seats_equal_colocation_in_optimum_and_blocking_pairs() -> None:
     for name in ("colocation/tiny", "colocation/cooper-1000"):
         pairs = cotenant.read(name)
         seated = colocation(name, seats=2)

@@ -53,16 +53,14 @@ def put(folder: Path, content: Any, name: str = "instance.json") -> Path:
         ([5.0, 5.0], [-1.0]),
     ],
 )
-def test_check_names_the_rule_that_an_allocation_breaks(
-    cores: list[float], price: list[float] | None
-) -> None:
+def test_allocation_check_names_broken_rule(cores: list[float], price: list[float] | None) -> None:
     market = Market([10], [1, 1], [0, 1], [0, 0], [0.5, 0.9], [1, 1])
     with refused(InfeasibleSolution):
         cotenant.check(market, Allocation(cores, price))
     cotenant.check(market, Allocation([5.0, 5.0], [0.2]))
 
 
-def test_a_generated_population_has_the_thesis_s_shape() -> None:
+def test_market_population_follows_its_options() -> None:
     market = population(users=100, servers=100, groups=10, rng=np.random.default_rng(0))
     assert (market.users, market.servers, market.jobs) == (100, 100, 1000)
     assert (market.capacity == 24).all()
@@ -74,7 +72,7 @@ def test_a_generated_population_has_the_thesis_s_shape() -> None:
         assert (places[10 * group : 10 * group + 10] == places[10 * group]).all()
 
 
-def test_the_pool_has_the_names_of_table_3_2_and_fractions_in_the_text_s_range() -> None:
+def test_market_pool_has_published_workloads_and_range() -> None:
     table = synthetic_fractions()
     assert list(table) == [name for name, _ in WORKLOADS]
     assert len(table) == 22
@@ -93,14 +91,14 @@ def test_the_pool_has_the_names_of_table_3_2_and_fractions_in_the_text_s_range()
         {"low": 0.9, "high": 0.5},
     ],
 )
-def test_a_generator_s_options_are_checked_before_work(options: dict[str, Any]) -> None:
+def test_market_population_refuses_inconsistent_options(options: dict[str, Any]) -> None:
     with refused(InvalidOption):
         population(
             **({"users": 5, "servers": 10, "jobs": 2} | options), rng=np.random.default_rng(0)
         )
 
 
-def test_more_jobs_than_memory_allows_says_how_much_is_needed(
+def test_market_beyond_memory_is_refused(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     with refused(InvalidInstance):
@@ -110,7 +108,7 @@ def test_more_jobs_than_memory_allows_says_how_much_is_needed(
         cotenant.solve(cotenant.read("market/tiny"), "fisher")
 
 
-def test_a_jobs_csv_becomes_a_market(tmp_path: Path) -> None:
+def test_jobs_csv_is_read_with_budgets_and_cores(tmp_path: Path) -> None:
     text = "user,server,parallel_fraction,work,budget\nann,s1,0.5,1,2\nbob,s1,0.9,3,1\nann,s2,0.7,1,2\n"
     market = jobs_csv(put(tmp_path, text, "jobs.csv"), cores=16)
     assert market.user.tolist() == [0, 1, 0]
@@ -120,7 +118,7 @@ def test_a_jobs_csv_becomes_a_market(tmp_path: Path) -> None:
     assert market.work.tolist() == [1, 3, 1]
 
 
-def test_measured_times_in_a_jobs_csv_become_fractions(tmp_path: Path) -> None:
+def test_jobs_csv_seconds_give_parallel_fractions(tmp_path: Path) -> None:
     # Amdahl with f = .8: 100 s on one core, 60 s on two, 40 s on four
     text = "user,server,seconds@1,seconds@2,seconds@4\na,x,100,60,40\na,y,100,,40\n"
     market = jobs_csv(put(tmp_path, text, "jobs.csv"))
@@ -134,7 +132,7 @@ def test_karp_flatt_inverts_amdahl_and_is_undefined_on_one_core() -> None:
     assert np.isnan(values[0])
 
 
-def test_a_profile_s_fractions_have_mean_and_variance(tmp_path: Path) -> None:
+def test_profile_fractions_have_mean_and_variance(tmp_path: Path) -> None:
     # speedups 2 on 4 cores and 3 on 8: F = (1 - 1/2)/(1 - 1/4) = 2/3 and (1 - 1/3)/(1 - 1/8) =
     # 16/21
     text = "workload,cores,seconds\na,1,12\na,4,6\na,8,4\n"
@@ -145,7 +143,7 @@ def test_a_profile_s_fractions_have_mean_and_variance(tmp_path: Path) -> None:
     assert read_pool(tmp_path / "p.csv") == {"a": pytest.approx(entry.mean)}
 
 
-def test_a_profile_is_read_once_so_that_standard_input_will_do() -> None:
+def test_profile_is_read_from_pipe() -> None:
     text = "workload,cores,seconds,,\na,1,100,,\na,4,40,,\n"
     assert read_pool(piped(text.encode())) == {"a": pytest.approx(0.8)}
 
@@ -163,7 +161,7 @@ def test_market_generator_reads_pool_file(tmp_path: Path) -> None:
     assert set(market.parallel_fraction.tolist()) == {0.6, 0.7}
 
 
-def test_the_measured_parsec_profile_gives_the_fractions_on_record() -> None:
+def test_published_parsec_profile_gives_known_fractions() -> None:
     path = DATA / "p3arsec_speedup.csv"
     if not path.exists():
         pytest.skip("measured data of others is not at hand")

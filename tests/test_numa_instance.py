@@ -36,7 +36,7 @@ def tiny(**changes: Any) -> Numa:
     return Numa(**{**fields, **changes})
 
 
-def test_the_thesis_server_is_two_hops_across_and_has_256_cores() -> None:
+def test_blade_server_default_has_published_distances_and_cores() -> None:
     server = blade_server()
     assert server.all_cores == 256
     assert server.distance[0].tolist() == [0, 1, 1, 2] + [3] * 12
@@ -44,7 +44,7 @@ def test_the_thesis_server_is_two_hops_across_and_has_256_cores() -> None:
     assert server.load == pytest.approx(4000 / 6400)
 
 
-def test_two_hops_cost_one_and_three_tenths_of_the_first() -> None:
+def test_slowdown_of_second_hop_is_one_and_three_tenths_of_first() -> None:
     assert blade_server(benchmark="S6").slowdown[0].tolist() == pytest.approx(
         [1.0, 1.22, 1.286, 1.76]
     )
@@ -78,7 +78,7 @@ def test_saturated_closed_forms_of_k_means(policy: str, rate: float) -> None:
     )
 
 
-def test_the_saturated_closed_form_refuses_uneven_data() -> None:
+def test_saturated_throughput_refuses_uneven_data() -> None:
     hot = blade_server(data="hot-memory")
     with refused(InvalidOption):
         saturated_throughput(hot, "Local")
@@ -87,7 +87,7 @@ def test_the_saturated_closed_form_refuses_uneven_data() -> None:
     )  # a little more: the hot memory's cores are fast
 
 
-def test_the_energy_of_a_task_follows_from_its_local_service_time() -> None:
+def test_link_energy_follows_from_local_service_time() -> None:
     energy = link_energy(blade_server(benchmark="S6"))[0]
     bits = 283e6 * 8 * 0.04
     assert energy.tolist() == pytest.approx([0, 36e-12 * bits, 72e-12 * bits, 109.5e-12 * bits])
@@ -99,14 +99,14 @@ def test_table_4_2_has_twenty_benchmarks_by_intensity() -> None:
     assert all(entry.pcie >= entry.ht1 >= 1 for entry in BENCHMARKS)
 
 
-def test_the_example_of_the_page_is_a_valid_file(tmp_path: Path) -> None:
+def test_documented_numa_example_is_valid(tmp_path: Path) -> None:
     page = (Path(__file__).resolve().parents[1] / "docs" / "numa.md").read_text()
     path = tmp_path / "example.json"
     path.write_text(page.partition("```json\n")[2].partition("```")[0])
     approved(read(path, "numa").summary()["classes"])
 
 
-def test_hot_data_gets_its_share_and_the_rest_is_even() -> None:
+def test_hot_data_share_leaves_rest_even() -> None:
     memory, blade = (
         blade_server(data="hot-memory", hot=0.4),
         blade_server(data="hot-blade", hot=0.5),
@@ -170,7 +170,7 @@ def test_flow_check_of_shares_and_capacity() -> None:
         cotenant.check(server, Flow(100.0, local[:1]))
 
 
-def test_a_result_with_an_answer_of_another_problem_is_refused(tmp_path: Path) -> None:
+def test_result_with_answer_of_other_problem_is_refused(tmp_path: Path) -> None:
     path = cotenant.solve(read("numa/tiny"), "fluid").write(tmp_path / "result.json")
     path.write_text(json.dumps(json.loads(path.read_text()) | {"answer": "Pairing"}))
     with refused(InvalidFile):

@@ -120,7 +120,7 @@ def imported(name: str = "edited") -> Any:
     return getattr(importlib.import_module("own_edited"), name)
 
 
-def test_the_code_of_a_function_is_its_file_and_those_that_it_imports(folder: Path) -> None:
+def test_code_fingerprint_covers_file_and_its_imports(folder: Path) -> None:
     first = own_functions.code_of([imported()])
     assert len(first) == 16
     assert first == own_functions.code_of([imported()])
@@ -137,7 +137,7 @@ def test_the_code_of_a_function_is_its_file_and_those_that_it_imports(folder: Pa
     assert own_functions.code_of([imported()]) in seen, "another file of the folder is none of it"
 
 
-def test_a_number_of_its_module_that_was_changed_is_part_of_a_functions_code(folder: Path) -> None:
+def test_code_fingerprint_changes_with_module_globals(folder: Path) -> None:
     (folder / "own_edited.py").write_text("LEAST = 1\ndef edited(instance):\n    return LEAST\n")
     function = imported()
     before = own_functions.code_of([function])
@@ -168,7 +168,7 @@ def test_function_without_file_is_always_rerun(folder: Path) -> None:
     assert own_functions.code_of([function]).startswith(own_functions.UNKNOWN)
 
 
-def test_functions_of_this_package_are_known_by_its_version() -> None:
+def test_code_fingerprint_of_package_function_is_stable() -> None:
     from cotenant.baselines.colocation import greedy
 
     assert own_functions.code_of([greedy]) == own_functions.code_of([greedy])
@@ -176,7 +176,7 @@ def test_functions_of_this_package_are_known_by_its_version() -> None:
 
 @pytest.mark.sampled(2)
 @pytest.mark.parametrize("jobs", [None, 1])
-def test_an_edited_method_is_run_again_and_says_how_many_rows_were_taken(
+def test_comparison_reruns_edited_method_and_counts_reused_rows(
     folder: Path, jobs: int | None
 ) -> None:
     out = folder / "rows.jsonl"
@@ -208,13 +208,13 @@ def test_rows_without_code_fingerprint_are_rerun(folder: Path) -> None:
     assert cotenant.compare([TINY], [imported(), "GR"], out=out, progress=False).reused == 1
 
 
-def test_a_process_that_imports_other_code_refuses_to_run_it(folder: Path) -> None:
+def test_worker_with_other_code_refuses_cell(folder: Path) -> None:
     cell = Cell(TINY, imported(), 0, 1.0, {}, code="0" * 16)
     row = run_pickled_cell(pickled_cell(cell), pickle.dumps(TINY))
     approved(row["error"])
 
 
-def test_large_arrays_among_options_are_known_by_their_content(folder: Path) -> None:
+def test_cell_key_covers_all_entries_of_large_array_options(folder: Path) -> None:
     weights = np.arange(10_000)
     changed = weights.copy()
     changed[5000] = 0
@@ -224,7 +224,7 @@ def test_large_arrays_among_options_are_known_by_their_content(folder: Path) -> 
 
 
 @pytest.mark.slow
-def test_the_command_line_says_how_many_rows_it_took(folder: Path) -> None:
+def test_compare_command_prints_number_of_reused_rows(folder: Path) -> None:
     command = ("compare", "colocation/tiny", "-m", "GR", "--out", str(folder / "rows.jsonl"))
     assert "taken" not in run(*command).stderr
     again = run(*command, "--json")
@@ -257,7 +257,7 @@ def fine(instance):
         Outcome(None, float("nan"), Status.UNKNOWN), Outcome(None, True, Status.UNKNOWN),
     ],
 )  # fmt: skip
-def test_a_function_that_returns_no_answer_is_named_with_what_it_should_return(answer: Any) -> None:
+def test_own_function_with_invalid_answer_is_refused(answer: Any) -> None:
     def forgetful(instance: Any) -> Any:
         return answer
 
@@ -268,7 +268,7 @@ def test_a_function_that_returns_no_answer_is_named_with_what_it_should_return(a
     assert str(found.value) in (row["error"] or "")
 
 
-def test_own_function_may_report_no_answer() -> None:
+def test_own_function_may_return_infeasible_outcome() -> None:
     def none(instance: Any) -> Outcome:
         return Outcome(None, None, Status.INFEASIBLE)
 
@@ -276,7 +276,7 @@ def test_own_function_may_report_no_answer() -> None:
 
 
 @pytest.mark.slow
-def test_a_method_that_fails_is_an_exit_code_and_the_place_in_its_file(folder: Path) -> None:
+def test_failing_own_method_exits_with_its_file_and_line(folder: Path) -> None:
     (folder / "own_edited.py").write_text(FAILING)
     (folder / "own_helper.py").write_text("def broken():\n    return {}['key']\n")
     done = run("solve", "colocation/tiny", "-m", "own_edited:boom")
@@ -292,7 +292,7 @@ def test_a_method_that_fails_is_an_exit_code_and_the_place_in_its_file(folder: P
     approved(done.stdout[done.stdout.index("boom failed") :])
 
 
-def test_an_error_of_this_package_in_a_function_says_where_it_came_up(folder: Path) -> None:
+def test_package_error_inside_own_function_names_its_line(folder: Path) -> None:
     (folder / "own_edited.py").write_text(
         "from cotenant.instances.colocation import Pairing\n"
         "def edited(instance):\n"
@@ -302,9 +302,7 @@ def test_an_error_of_this_package_in_a_function_says_where_it_came_up(folder: Pa
     approved(row["error"] or "")
 
 
-def test_queues_batches_and_sweeps_refuse_a_policy_that_returns_nothing_and_take_one_without_rng() -> (
-    None
-):
+def test_queue_batch_and_sweep_refuse_policy_returning_none() -> None:
     from cotenant.baselines.colocation import greedy
 
     draws = np.random.default_rng(0)

@@ -39,7 +39,7 @@ GOOD = {
 }
 
 
-def test_placements_of_equal_content_are_equal_whatever_the_order_of_servers() -> None:
+def test_placement_equality_ignores_order_of_servers() -> None:
     one = Placement([[1, 0], [0, 0], [0, 2]], [1, 0, 0])
     two = Placement([[0, 2], [1, 0]], [0, 1])
     assert one == two
@@ -102,7 +102,7 @@ AZURE = """vm,batch,cpu_cores,mem_gb,start_s,end_s_lo,end_s_hi,censored
 """
 
 
-def test_the_azure_list_is_read_at_the_densest_or_a_given_instant(tmp_path) -> None:
+def test_azure_list_is_read_at_densest_or_given_instant(tmp_path) -> None:
     path = tmp_path / "azure.csv"
     path.write_text(AZURE)
     densest = azure_vm(path)
@@ -122,7 +122,7 @@ def test_the_azure_list_is_read_at_the_densest_or_a_given_instant(tmp_path) -> N
         azure_vm(path)
 
 
-def test_azure_without_an_instant_takes_the_one_that_fills_most_servers(tmp_path) -> None:
+def test_azure_list_default_instant_needs_most_servers_by_volume(tmp_path) -> None:
     """Three small VMs at 0 need less than the large one at 500; an empty life is left out."""
     path = tmp_path / "azure.csv"
     small = "".join(f"{i},1,1,0,400\n" for i in range(3))
@@ -173,9 +173,7 @@ def test_mvp_with_items_of_several_forms_is_refused(tmp_path) -> None:
         ("a.vbp", "2 10 20 2 3 4 5 6 7 8"),
     ],
 )
-def test_files_of_bins_that_are_cut_or_altered_are_refused_by_our_own_error(
-    tmp_path, name, text
-) -> None:
+def test_truncated_or_altered_bin_packing_file_raises_cotenant_error(tmp_path, name, text) -> None:
     words, path = text.split(), tmp_path / name
     for at in range(len(words)):
         path.write_text(" ".join(words[:at]))
@@ -190,7 +188,7 @@ def test_files_of_bins_that_are_cut_or_altered_are_refused_by_our_own_error(
                 vbp(path)
 
 
-def test_a_folder_of_vms_needs_no_cpu_but_any_resource(tmp_path) -> None:
+def test_vms_csv_reads_any_resource_and_old_line_ends(tmp_path) -> None:
     """Lines of an old Mac, and a name with an accent in two forms, are read as any other."""
     (tmp_path / "vms.csv").write_bytes("name,weight,allowed\rä,48,a\u0308\rb,60,\r".encode())
     (tmp_path / "hosts.csv").write_bytes("name,weight\r\nä,100\r\nb,100\r\n".encode())
@@ -200,7 +198,7 @@ def test_a_folder_of_vms_needs_no_cpu_but_any_resource(tmp_path) -> None:
     assert found.allowed.tolist() == [[True, False], [True, True]]
 
 
-def test_the_alibaba_lists_are_read_into_classes_of_equal_nodes(tmp_path) -> None:
+def test_alibaba_nodes_are_grouped_into_classes(tmp_path) -> None:
     nodes, pods = tmp_path / "nodes.csv", tmp_path / "pods.csv"
     nodes.write_text(
         "sn,cpu_milli,memory_mib,gpu,model\na,32000,1000,0,\nb,32000,1000,0,\nc,8000,500,2,T4\n"
@@ -218,7 +216,7 @@ def test_the_alibaba_lists_are_read_into_classes_of_equal_nodes(tmp_path) -> Non
     assert alibaba_openb(pods, nodes=str(nodes), gpus=False).capacity.shape == (2, 2)
 
 
-def test_the_real_lists_convert(packing_data) -> None:
+def test_published_azure_and_alibaba_lists_have_known_totals(packing_data) -> None:
     folder = packing_data
     trace = azure_trace(folder / "azure_v1_vm_requests_dev_20k.csv")
     assert len(trace.kind) == 20042
@@ -233,7 +231,7 @@ def test_the_real_lists_convert(packing_data) -> None:
     assert (whole.server_count.sum(), whole.requested.sum()) == (1523, 8152)
 
 
-def test_the_papers_cluster_has_eight_nodes_and_scales_in_proportion() -> None:
+def test_vm_types_generator_scales_published_cluster() -> None:
     rng = np.random.default_rng(0)
     assert vm_types(rng=rng).server_count.tolist() == [1, 3, 4]
     assert vm_types(machines=700, rng=rng).server_count.tolist() == [88, 262, 350]
@@ -287,14 +285,14 @@ def test_caprara_toth_classes_are_drawn_from_the_published_ranges(number: int) -
 
 
 @pytest.mark.parametrize("word", ["--5", "\u00b2", "9" * 5000, "1_0"])
-def test_a_word_that_is_no_whole_number_is_named(tmp_path, word: str) -> None:
+def test_vbp_word_that_is_no_integer_is_refused(tmp_path, word: str) -> None:
     path = tmp_path / "x.vbp"
     path.write_text(f"1 {word} 1 1 1")
     with refused(InvalidFile):
         vbp(path)
 
 
-def test_servers_are_sorted_as_by_a_stable_sort() -> None:
+def test_server_sort_kernel_equals_stable_argsort() -> None:
     from cotenant.solvers.packing.fitting_kernels import _sort
 
     rng = np.random.default_rng(0)
@@ -307,7 +305,7 @@ def test_servers_are_sorted_as_by_a_stable_sort() -> None:
         assert (room.tolist(), slack[:found].tolist()) == expected
 
 
-def test_amounts_with_decimals_are_scaled_alike_in_arrays_frames_json_and_tables(tmp_path) -> None:
+def test_decimal_amounts_are_scaled_equally_in_arrays_frames_json_and_csv(tmp_path) -> None:
     import pandas
 
     capacity, demand = [[4, 8.5]], [[0.1, 2], [1.25, 0.5]]
@@ -333,7 +331,7 @@ def test_amounts_with_decimals_are_scaled_alike_in_arrays_frames_json_and_tables
 
 
 @pytest.mark.parametrize("demand", [[["1.5", 2]], [[True, 1.5]], [["1", 1.5]]])
-def test_texts_and_truth_values_beside_decimals_are_no_amounts(tmp_path, demand) -> None:
+def test_text_or_bool_among_decimal_amounts_is_refused(tmp_path, demand) -> None:
     path, fields = tmp_path / "a.json", {"capacity": [[4, 8]], "demand": demand, "request": [1]}
     path.write_text(json.dumps({"cotenant": 1, "problem": "packing", **fields}))
     for make in (lambda: read(path), lambda: Packing(**fields)):
@@ -342,6 +340,6 @@ def test_texts_and_truth_values_beside_decimals_are_no_amounts(tmp_path, demand)
 
 
 @pytest.mark.parametrize("amount", [1 / 3, 1.0000001, -0.5, math.nan, math.inf, 1e300, "x", None])
-def test_amount_that_is_no_decimal_of_few_digits_is_refused_with_the_cure(amount) -> None:
+def test_amount_with_too_many_decimals_is_refused(amount) -> None:
     with refused(InvalidInstance):
         Packing(capacity=[[4, 8]], demand=[[amount, 2]], request=[1])

@@ -145,7 +145,7 @@ def test_services_instance_by_hand() -> None:
 @pytest.mark.parametrize(
     "name", [m.name for m in catalog.methods("packing") if m.name not in METHODS]
 )
-def test_a_method_that_does_not_know_services_refuses_them(name: str) -> None:
+def test_method_without_services_support_refuses_services(name: str) -> None:
     few = TWO.replace(servers=[3])
     method = catalog.find("packing", name)
     assert not method.applies_to(few)
@@ -189,11 +189,11 @@ def test_services_keep_better_start_at_time_limit() -> None:
     put("witness", "count", 0, 1, to=lambda n: n - 1),
     put("claim", "bound", to=4),
 ])  # fmt: skip
-def test_forged_proofs_are_refused(change: Callable[[Document], None]) -> None:
+def test_forged_services_proofs_are_refused(change: Callable[[Document], None]) -> None:
     proved(TWO, "min-servers").refuses(change)
 
 
-def test_a_tree_of_another_bound_is_refused() -> None:
+def test_services_proof_tree_of_other_bound_is_refused() -> None:
     made = proved(random_services(np.random.default_rng(10_008)), "min-cost")
     made.refuses(put("steps", 0, "below", to=lambda below: below + 1))
 
@@ -264,7 +264,7 @@ def test_mig_slices_fit_iff_two_sums_fit(card: str) -> None:
     assert layout(card, [*largest, min(cards()[card].profiles)]) is None
 
 
-def test_an_a100_of_one_profile_a_size_has_38_fillings_of_which_12_are_maximal() -> None:
+def test_a100_has_38_fillings_of_which_12_are_maximal() -> None:
     found = {names for names in placeable("a100-40gb") if "1g.10gb" not in names}
     maximal = [
         names
@@ -291,7 +291,7 @@ def folder(
     return where
 
 
-def test_a_folder_of_profiles_is_read_exactly(tmp_path: Path) -> None:
+def test_mig_folder_is_read_exactly(tmp_path: Path) -> None:
     read = mig(folder(tmp_path), load=1)
     assert read.names == ("bert on 1g.10gb, batch 4 x1", "bert on 3g.40gb, batch 8 x2")
     assert read.services == (Service((0, 1), (41, 160), 180, "bert"),)
@@ -321,7 +321,7 @@ def test_invalid_mig_folder_is_named(
         mig(folder(tmp_path, **change), **options)  # type: ignore[arg-type]
 
 
-def test_a_folder_without_tables_or_loads_is_refused(tmp_path: Path) -> None:
+def test_mig_folder_without_tables_or_loads_is_refused(tmp_path: Path) -> None:
     with refused(InvalidFile):
         mig(tmp_path)
     (folder(tmp_path) / "SLO_latency.csv").unlink()

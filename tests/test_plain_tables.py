@@ -51,7 +51,7 @@ def put(folder: Path, **tables: str) -> Path:
     return folder
 
 
-def test_runs_of_a_pair_become_their_mean_and_an_interval(tmp_path: Path) -> None:
+def test_pairs_csv_runs_give_mean_and_interval(tmp_path: Path) -> None:
     found = read_pairs(put(tmp_path, pairs=PAIRS) / "pairs.csv")
     assert found.names == ("web", "db")
     assert found.mean[0, 1] == pytest.approx(1.3)
@@ -65,7 +65,7 @@ def test_runs_of_a_pair_become_their_mean_and_an_interval(tmp_path: Path) -> Non
     approved(instance.source)
 
 
-def test_counts_and_bandwidths_come_from_the_table_of_services(tmp_path: Path) -> None:
+def test_pairs_csv_services_table_gives_counts_and_bandwidths(tmp_path: Path) -> None:
     services = "service,count,bandwidth\ndb,1,20\nweb,3,1.5\n"
     instance = pairs_csv(put(tmp_path, pairs=PAIRS, services=services))
     assert instance.names == ("db", "web")
@@ -221,7 +221,7 @@ def test_two_decimal_marks_in_one_table_are_refused(tmp_path: Path) -> None:
         [row.number("size") for row in CsvTable(tmp_path / "x.csv", "name", "size")]
 
 
-def test_users_and_servers_of_a_market_may_have_tables_of_their_own(tmp_path: Path) -> None:
+def test_jobs_csv_reads_tables_of_users_and_servers(tmp_path: Path) -> None:
     jobs = "user,server,parallel_fraction\nann,s2,.9\nbob,s1,.5\n"
     users, servers = "user,budget\nbob,3\nann,1\n", "server,cores\ns1,8\ns2,16\n"
     market = jobs_csv(put(tmp_path, jobs=jobs, users=users, servers=servers))
@@ -240,7 +240,7 @@ def test_users_and_servers_of_a_market_may_have_tables_of_their_own(tmp_path: Pa
             jobs_csv(put(tmp_path, **tables))
 
 
-def test_vms_and_hosts_are_read_with_their_counts_and_decimals(tmp_path: Path) -> None:
+def test_vms_csv_reads_counts_and_decimals(tmp_path: Path) -> None:
     vms = "name,cpu,mem,count\nsmall,0.5,2,10\nbig,4,16.25,2\n"
     hosts = "name,mem,cpu,count,cost\nold,64,8,3,5\nnew,128,16,inf,9\n"
     packing = vms_csv(put(tmp_path, vms=vms, hosts=hosts))
@@ -288,7 +288,7 @@ def test_numa_tables_are_read(tmp_path: Path) -> None:
         classes_csv(folder, rate=100.0, blades=1)
 
 
-def test_every_problem_has_plain_tables_that_are_known_by_their_header(tmp_path: Path) -> None:
+def test_plain_form_is_known_by_header(tmp_path: Path) -> None:
     six = {"colocation", "market", "packing", "admission", "scheduling", "numa"}
     assert six <= set(plain_forms())
     for plain in plain_forms().values():
@@ -307,7 +307,7 @@ def test_every_problem_has_plain_tables_that_are_known_by_their_header(tmp_path:
         plain_form("-")
 
 
-def test_own_data_goes_from_tables_to_an_instance_on_the_command_line(tmp_path: Path) -> None:
+def test_convert_command_reads_plain_tables_and_fills_pairs(tmp_path: Path) -> None:
     folder = put(tmp_path, pairs=PAIRS.replace("db,web,1.25\n", ""))
     out = tmp_path / "x.json"
     start = ("convert", str(folder), "--out", str(out), "--from")

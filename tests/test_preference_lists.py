@@ -92,7 +92,7 @@ def test_empty_preference_lists_are_refused(lists: Any) -> None:
         from_lists(lists)
 
 
-def test_lists_as_rows_series_frames_and_numbers_are_those_of_the_mapping() -> None:
+def test_from_lists_of_rows_series_frames_and_numbers_equal_mapping() -> None:
     import pandas
 
     lists = {"ann": ["bob", "cat"], "bob": ["cat", "ann"], "cat": ["ann"], "dan": []}
@@ -147,7 +147,7 @@ def test_invalid_preference_rows_are_refused_by_line(text: str, tmp_path: Path) 
         preference_lists(tmp_path / "l.csv")
 
 
-def test_names_in_ranks_need_a_list_each() -> None:
+def test_ranks_from_lists_refuse_agent_without_list() -> None:
     with refused(InvalidInstance):
         ranks_from_lists({"ann": ["bob"]})
 
@@ -223,7 +223,7 @@ def test_methods_for_strict_lists_refuse_other_instances(method: str, name: str)
         cotenant.solve(instances[name], method)
 
 
-def test_twenty_blocks_have_two_to_the_twentieth_matchings() -> None:
+def test_count_of_stable_matchings_of_twenty_blocks_is_two_to_the_twentieth() -> None:
     block = [[1, 2, 3], [2, 0, 3], [3, 1, 0], [0, 1, 2]]
     rank = ranks_from_lists([[4 * k + j for j in row] for k in range(20) for row in block])
     assert count_stable_matchings(rank).number == 2**20
@@ -234,7 +234,7 @@ def test_twenty_blocks_have_two_to_the_twentieth_matchings() -> None:
 
 @needs_data
 @pytest.mark.parametrize("path", sorted((DATA / "roommates").glob("*.json")), ids=lambda p: p.stem)
-def test_published_instances_have_the_matchings_that_are_known(path: Path) -> None:
+def test_published_roommates_have_known_number_of_stable_matchings(path: Path) -> None:
     known = json.loads(path.read_text())
     lists = lists_of_agents(preference_lists(path))
     assert lists is not None
@@ -247,7 +247,7 @@ def test_published_instances_have_the_matchings_that_are_known(path: Path) -> No
     assert len({tuple(one.tolist()) for one in found}) == len(found)
 
 
-def test_a_cost_matrix_of_two_sides_has_as_many_matchings_by_count_as_listed() -> None:
+def test_count_of_stable_matchings_equals_enumeration_on_bipartite_costs() -> None:
     cost = np.random.default_rng(3).random((60, 60))
     cost[:30, :30] = cost[30:, 30:] = np.inf
     rank = ranks_from_cost(cost)
@@ -309,13 +309,13 @@ def test_agent_objectives_by_types_equal_enumeration(seed: int, objective: str) 
     assert Gains(CheckedColocation(case), options).by_agent()[objective != "agents"] == counted
 
 
-def test_an_objective_of_agents_counts_no_gains_within_intervals() -> None:
+def test_stable_objective_agents_refuses_uncertainty() -> None:
     with refused(InvalidOption):
         stable(cotenant.read("colocation/error-100"), objective="agents", uncertainty="certain")
 
 
 @pytest.mark.parametrize("objective", ["agents", "minimax"])
-def test_twenty_types_are_decided(objective: str) -> None:
+def test_stable_agent_objectives_bound_hundred_agents_of_twenty_types(objective: str) -> None:
     instance = population(agents=100, rng=np.random.default_rng(2))
     solved = stable(instance, objective=objective, time_limit=60)
     assert solved.certificate["levels"][0]["value"] >= solved.bound
@@ -372,7 +372,7 @@ def test_preference_proofs_accept_truth_and_refuse_better(
     "form",
     ["{}: {} {} {}\n", "{} {} {} {}\n", "{},{},{},{}\n", "{}: {}, {}, {}\n", "{}:\t{}\t{}\t{}\n"],
 )
-def test_lists_in_text_of_spaces_and_colons_are_read_whole(tmp_path, form, count):
+def test_preference_lists_in_plain_text_are_read_with_any_separator(tmp_path, form, count):
     rows = ("1234", "2314", "3124", "4123")
     (tmp_path / "a.txt").write_text(count + "".join(form.format(*row) for row in rows))
     read = preference_lists(tmp_path / "a.txt")
@@ -386,7 +386,7 @@ def test_lists_in_text_of_spaces_and_colons_are_read_whole(tmp_path, form, count
     ["3\n2 3\n3 1\n1 2\n", "5\n1: 2 3 4\n2: 3 1 4\n3: 1 2 4\n4: 1 2 3\n", "ann\nbob\n"],
     ids=["rows without their agent", "another number of agents", "empty lists"],
 )
-def test_text_that_is_no_lists_is_refused(tmp_path, text):
+def test_plain_text_without_valid_lists_is_refused(tmp_path, text):
     (tmp_path / "a.txt").write_text(text)
     with refused(InvalidFile):
         preference_lists(tmp_path / "a.txt")

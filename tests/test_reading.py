@@ -87,7 +87,7 @@ READERS: dict[str, Callable[[Path], Any]] = {
 
 
 @pytest.mark.parametrize("reader", READERS.values(), ids=READERS)
-def test_every_reader_stops_at_the_limit(
+def test_every_reader_refuses_file_above_size_limit(
     reader: Callable[[Path], Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("COTENANT_FILE_LIMIT", "1kB")
@@ -103,7 +103,7 @@ def test_every_reader_stops_at_the_limit(
 
 
 @pytest.mark.parametrize(("name", "reader"), READERS.items(), ids=READERS)
-def test_every_reader_refuses_what_is_no_regular_file(
+def test_every_reader_refuses_pipe_and_device(
     name: str, reader: Callable[[Path], Any], tmp_path: Path
 ) -> None:
     pipe = tmp_path / "pipe.json"
@@ -130,7 +130,7 @@ def test_every_reader_reports_too_long_name_as_missing(
             reader(Path(name))
 
 
-def test_the_limit_holds_for_a_file_that_claims_to_be_endless(tmp_path: Path) -> None:
+def test_sparse_file_above_size_limit_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "x.json"
     path.touch()
     os.truncate(path, 10**13)
@@ -142,7 +142,7 @@ def test_the_limit_holds_for_a_file_that_claims_to_be_endless(tmp_path: Path) ->
     ("text", "size"),
     [("5", 5), ("5 B", 5), ("64kB", 64_000), ("500MB", 5 * 10**8), ("2g", 2 * 10**9)],
 )
-def test_the_limit_is_raised_by_a_variable(
+def test_file_limit_variable_is_parsed_with_units(
     text: str, size: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("COTENANT_FILE_LIMIT", text)
@@ -182,7 +182,7 @@ def test_process_substitution_is_read_up_to_limit(
         read_text(piped(text))
 
 
-def test_silent_pipe_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_silent_pipe_times_out(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(reading, "STDIN_SECONDS", 0.01)
     reader, writer = os.pipe()
     with refused(InvalidFile):
@@ -201,7 +201,7 @@ def test_terminal_as_input_is_refused() -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["-", pytest.param("/dev/stdin", marks=pytest.mark.slow)])
-def test_the_command_reads_standard_input(name: str) -> None:
+def test_show_command_reads_standard_input(name: str) -> None:
     document = json.dumps(TINY).encode()
     done = subprocess.run(
         [sys.executable, "-m", "cotenant.cli", "show", name],
@@ -249,7 +249,7 @@ AS_PYTHON_READS = (
 
 
 @pytest.mark.parametrize("text", AS_PYTHON_READS)
-def test_json_is_read_as_python_reads_it(text: str) -> None:
+def test_parsed_json_equals_python_json(text: str) -> None:
     assert repr(parse_any_json(text, "x")) == repr(json.loads(text))
 
 
@@ -308,7 +308,7 @@ def test_first_of_many_invalid_entries_is_named(problem: str) -> None:
 @pytest.mark.parametrize(
     "form", [name for name in FORMATS if name not in ("swf", "vbp", "gavel", "preferences")]
 )
-def test_a_cell_of_131073_letters_is_refused_with_its_line(form: str, tmp_path: Path) -> None:
+def test_csv_cell_above_field_limit_is_refused_by_line(form: str, tmp_path: Path) -> None:
     path = tmp_path / "x.csv"
     path.write_text("job,a\na," + "x" * 131_073 + "\n")
     with refused(InvalidFile):
@@ -317,7 +317,7 @@ def test_a_cell_of_131073_letters_is_refused_with_its_line(form: str, tmp_path: 
         FORMATS[form](path)
 
 
-def test_gzip_files_that_are_broken_anywhere_are_refused(tmp_path: Path) -> None:
+def test_gzip_file_with_any_flipped_byte_is_refused(tmp_path: Path) -> None:
     whole = gzip.compress(json.dumps(TINY).encode())
     path = tmp_path / "x.json.gz"
     for place in range(len(whole)):
@@ -329,7 +329,7 @@ def test_gzip_files_that_are_broken_anywhere_are_refused(tmp_path: Path) -> None
         assert place < 10, "only the file's name, time and system may change without harm"
 
 
-def test_numbers_that_numpy_cannot_hold_are_refused() -> None:
+def test_integers_beyond_int64_are_refused() -> None:
     tiny: Any = cotenant.read("packing/tiny")
     for number in (10**400, 10**30, 2**64 - 1, 2**63):
         demand = tiny.demand.tolist()
@@ -339,7 +339,7 @@ def test_numbers_that_numpy_cannot_hold_are_refused() -> None:
 
 
 @pytest.mark.parametrize("mode", [0o600, 0o640, 0o664, 0o444])
-def test_a_file_that_is_replaced_keeps_its_mode(mode: int, tmp_path: Path) -> None:
+def test_replaced_file_keeps_its_mode(mode: int, tmp_path: Path) -> None:
     path = tmp_path / "x.json"
     path.write_text("before")
     path.chmod(mode)
@@ -348,7 +348,7 @@ def test_a_file_that_is_replaced_keeps_its_mode(mode: int, tmp_path: Path) -> No
     assert stat.S_IMODE(path.stat().st_mode) == mode
 
 
-def test_a_new_file_has_the_mode_of_every_new_file_and_no_file_takes_over_setuid(
+def test_new_file_has_default_mode_and_replaced_file_loses_setuid(
     tmp_path: Path,
 ) -> None:
     (tmp_path / "plain").touch()
@@ -359,7 +359,7 @@ def test_a_new_file_has_the_mode_of_every_new_file_and_no_file_takes_over_setuid
     assert stat.S_IMODE((tmp_path / "plain").stat().st_mode) == 0o755
 
 
-def test_a_name_may_be_as_long_as_the_system_allows(tmp_path: Path) -> None:
+def test_file_name_of_maximum_length_is_written(tmp_path: Path) -> None:
     path = tmp_path / ("x" * 250 + ".json")
     cotenant.write(cotenant.read("colocation/tiny"), path)
     assert cotenant.read(path) == cotenant.read("colocation/tiny")

@@ -72,7 +72,7 @@ def test_subsampled_positions_are_evenly_spaced(number: int, places: list[int]) 
     assert evenly(number, 3).tolist() == places
 
 
-def test_rows_that_failed_and_frontiers_hold_no_records() -> None:
+def test_failed_rows_and_frontiers_have_no_records() -> None:
     rows = [
         row("a", {"x": 1}, error="no"),
         row("b", {"x": 1}, kind="frontier"),
@@ -86,7 +86,7 @@ def test_records_of_seeds_are_averaged_by_position() -> None:
     assert over_seeds([[1.0, 4.0]]) == ((1.0, 4.0), (), ())
 
 
-def test_methods_with_the_same_numbers_over_their_seeds_share_a_curve() -> None:
+def test_methods_of_equal_records_share_one_curve() -> None:
     kept = {
         "a": [{"x": [1.0]}],
         "b": [{"x": [1.0]}, {"x": [1.0]}],
@@ -144,7 +144,7 @@ def test_record_of_many_types_is_subsampled_with_note() -> None:
     approved(chart.note)
 
 
-def test_without_bandwidths_there_is_no_picture_against_bandwidth() -> None:
+def test_record_without_bandwidths_has_no_bandwidth_picture() -> None:
     instance = cotenant.read("colocation/no-stable-4")
     record = colocation.record(instance, cotenant.solve(instance, "GR").solution)  # type: ignore[arg-type]
     names = [picture.name for picture in colocation.pictures([row("GR", record)])]
@@ -217,7 +217,7 @@ def test_allocation_record_agrees_with_metrics() -> None:
         assert ("price" in record) == (result.solution.price is not None)
 
 
-def test_envy_is_drawn_for_the_methods_with_the_worst_pairs_only() -> None:
+def test_envy_picture_shows_methods_with_worst_pairs() -> None:
     instance = cotenant.read("market/tiny")
     rows = []
     for method in ("fisher", "utilitarian", "PF"):
@@ -232,7 +232,7 @@ def test_envy_is_drawn_for_the_methods_with_the_worst_pairs_only() -> None:
     assert [series.name for series in curves.series] == ["fisher", "utilitarian", "PF", "no gain"]
 
 
-def test_other_families_have_their_own_utilities_and_no_envy() -> None:
+def test_record_of_other_utility_family_has_no_envy() -> None:
     instance = cotenant.read("market/tiny")
     result = cotenant.solve(instance, "nash-welfare", utility="linear")
     record = market.record(instance, result.solution, utility="linear")  # type: ignore[arg-type]

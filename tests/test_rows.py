@@ -52,7 +52,7 @@ main()
 
 @pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="limits of Unix")
-def test_a_disk_that_fills_up_leaves_whole_rows_and_the_comparison_goes_on_from_there(
+def test_comparison_on_full_disk_keeps_complete_rows_and_resumes(
     tmp_path: Path,
 ) -> None:
     out = tmp_path / "rows.jsonl"
@@ -72,13 +72,13 @@ def test_a_disk_that_fills_up_leaves_whole_rows_and_the_comparison_goes_on_from_
 
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="there is no /dev/full")
 @pytest.mark.usefixtures("in_this_process")
-def test_a_full_disk_is_an_error_and_not_a_silence() -> None:
+def test_compare_to_full_device_exits_with_error() -> None:
     done = run("compare", "colocation/tiny", "-m", "GR", "--out", "/dev/full")
     assert done.returncode == 2
     approved(done.stderr)
 
 
-def test_a_file_that_vanishes_in_the_middle_is_an_error_and_does_not_come_back_without_its_rows(
+def test_row_file_deleted_during_comparison_is_an_error(
     tmp_path: Path,
 ) -> None:
     out = tmp_path / "rows.jsonl"
@@ -89,7 +89,7 @@ def test_a_file_that_vanishes_in_the_middle_is_an_error_and_does_not_come_back_w
     assert not out.exists()
 
 
-def test_a_row_that_is_cut_by_an_error_is_taken_off_again(
+def test_interrupted_row_is_truncated_from_file(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     out = tmp_path / "rows.jsonl"
@@ -112,7 +112,7 @@ def test_a_row_that_is_cut_by_an_error_is_taken_off_again(
 
 
 @pytest.mark.parametrize("out", ["no/such/folder/rows.jsonl", "."])
-def test_an_output_that_cannot_be_made_is_refused_before_any_run(out: str, tmp_path: Path) -> None:
+def test_unwritable_row_file_is_refused_before_any_run(out: str, tmp_path: Path) -> None:
     runs: list[int] = []
 
     def counted(instance: Colocation) -> Pairing:
@@ -146,7 +146,7 @@ def table_of(comparison: Comparison) -> Any:
     return next(iter(comparison_tables(comparison).values()))
 
 
-def test_means_are_over_the_runs_that_answered_and_the_others_are_said_below_in_one_line() -> None:
+def test_summary_means_leave_out_failed_runs_named_in_notes() -> None:
     found = cotenant.compare([TINY], ["optimal", fails_at_times, finds_none], seeds=range(3))
     lines = {line["method"]: line for line in found.summary()}
     assert (lines["fails_at_times"]["runs"], lines["fails_at_times"]["failed"]) == (3, 1)
@@ -167,7 +167,7 @@ def test_means_are_over_the_runs_that_answered_and_the_others_are_said_below_in_
     }
 
 
-def test_an_instance_proved_infeasible_is_no_failure() -> None:
+def test_infeasible_instance_counts_as_unanswered_not_failed() -> None:
     penalty = np.full((4, 4), np.inf)
     penalty[:3, 3] = penalty[3, :3] = 0.0
     found = cotenant.compare([Colocation(penalty, [1, 1, 1, 1], name="star")], ["optimal"])
@@ -182,7 +182,7 @@ def test_an_instance_proved_infeasible_is_no_failure() -> None:
     assert table_of(found).notes == ()
 
 
-def test_a_mean_over_seeds_of_which_one_has_no_such_value_is_none() -> None:
+def test_mean_over_seeds_with_missing_metric_is_none() -> None:
     rows = cotenant.compare([TINY], ["SMR"], seeds=range(2)).rows
     rows[0]["metrics"] = {**rows[0]["metrics"], "penalty": None}
     line = Comparison(rows).summary()[0]
@@ -190,7 +190,7 @@ def test_a_mean_over_seeds_of_which_one_has_no_such_value_is_none() -> None:
     assert line["metrics"]["worst_penalty"] is not None
 
 
-def test_frontiers_are_rows_of_their_own_and_in_no_table_of_runs(
+def test_frontier_rows_are_absent_from_table_of_runs(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     from cotenant.analysis.frontier import PriceFrontier, PricePoint
@@ -221,7 +221,7 @@ def test_frontiers_are_rows_of_their_own_and_in_no_table_of_runs(
     approved(table_of(failed).notes)
 
 
-def test_a_value_that_no_file_can_hold_is_a_failed_row(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_metric_nan_makes_failed_row(monkeypatch: pytest.MonkeyPatch) -> None:
     from cotenant.analysis.colocation import metrics
 
     monkeypatch.setattr(
@@ -231,7 +231,7 @@ def test_a_value_that_no_file_can_hold_is_a_failed_row(monkeypatch: pytest.Monke
     approved(found.rows[0]["error"])
 
 
-def test_an_option_that_is_no_json_value_is_told_by_its_name_in_the_row(tmp_path: Path) -> None:
+def test_option_without_json_form_is_stored_by_repr(tmp_path: Path) -> None:
     def takes(instance: Colocation, *, kind: Any) -> Pairing:
         return paired(instance)
 
@@ -255,7 +255,7 @@ CHANGES: list[tuple[str, Any]] = [
 
 
 @pytest.mark.parametrize(("field", "value"), CHANGES)
-def test_a_row_with_something_else_in_a_field_is_refused_by_report_and_by_a_comparison_that_goes_on(
+def test_row_with_field_of_wrong_type_is_refused_by_report_and_resume(
     field: str, value: Any, tmp_path: Path
 ) -> None:
     out = tmp_path / "rows.jsonl"
@@ -268,7 +268,7 @@ def test_a_row_with_something_else_in_a_field_is_refused_by_report_and_by_a_comp
             read()
 
 
-def test_the_documents_of_rows_are_in_step_with_their_types() -> None:
+def test_row_document_fields_equal_those_of_row_type() -> None:
     assert set(RowDocument.model_fields) <= set(Row.__annotations__)
     assert set(FindingDocument.model_fields) == {entry.name for entry in fields(Finding)}
 
@@ -283,7 +283,7 @@ def test_the_documents_of_rows_are_in_step_with_their_types() -> None:
         ("pictures", [1]),
     ],
 )
-def test_an_experiment_with_something_else_in_a_field_is_refused(
+def test_experiment_row_with_field_of_wrong_type_is_refused(
     field: str, value: Any, tmp_path: Path
 ) -> None:
     rows = tmp_path / "rows.jsonl"
@@ -294,7 +294,7 @@ def test_an_experiment_with_something_else_in_a_field_is_refused(
             read()
 
 
-def test_a_record_with_a_number_too_many_takes_its_pictures_and_not_the_page(
+def test_record_with_extra_entries_leaves_page_tables_intact(
     tmp_path: Path,
 ) -> None:
     out = tmp_path / "rows.jsonl"
@@ -307,12 +307,12 @@ def test_a_record_with_a_number_too_many_takes_its_pictures_and_not_the_page(
             assert all(table.csv() for table in made.tables())
 
 
-def test_a_long_text_becomes_one_line() -> None:
+def test_one_line_joins_and_truncates_text() -> None:
     assert one_line("a\n  b") == "a b"
     assert one_line("x" * 300) == "x" * 197 + "..."
 
 
-def test_a_metric_without_a_heading_of_its_own_stands_in_tables_under_its_label(
+def test_metric_without_heading_uses_its_label(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     table = (Metric("penalty", "mean penalty"), Metric("worst_penalty", "worst", compared=False))

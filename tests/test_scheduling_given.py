@@ -36,7 +36,7 @@ def stored(folder: Path, instance: Instance, method: str = "FAIRSHARE") -> tuple
 
 @pytest.mark.parametrize("kind", [kind for kind in KINDS if kind != "related"])
 @pytest.mark.parametrize("method", ["FAIRSHARE", "REF", "ROUNDROBIN"])
-def test_an_answer_is_owed_what_its_metrics_say(kind: str, method: str, tmp_path: Path) -> None:
+def test_fairness_of_result_equals_its_metrics(kind: str, method: str, tmp_path: Path) -> None:
     instance = small_instance(np.random.default_rng(7), kind)
     instance_file, result_file = stored(tmp_path, instance, method)
     (found,) = fairness(instance_file, schedule=result_file, ties=0).audits
@@ -49,7 +49,7 @@ def test_an_answer_is_owed_what_its_metrics_say(kind: str, method: str, tmp_path
     approved(found.document()["notes"])
 
 
-def test_starts_alone_a_solution_and_a_result_are_one_answer(tmp_path: Path) -> None:
+def test_fairness_is_equal_for_starts_solution_and_result(tmp_path: Path) -> None:
     instance = cotenant.read("scheduling/tiny")
     _, result_file = stored(tmp_path, instance)
     solution = cotenant.Result.read(result_file).solution
@@ -63,7 +63,7 @@ def test_starts_alone_a_solution_and_a_result_are_one_answer(tmp_path: Path) -> 
     assert owed[0] == owed[1] == owed[2]
 
 
-def test_what_does_not_belong_together_is_refused_with_the_cure(tmp_path: Path) -> None:
+def test_fairness_refuses_answers_of_other_instances(tmp_path: Path) -> None:
     instance = cotenant.read("scheduling/tiny")
     mine, mine_too = stored(tmp_path, instance.replace(name="mine", horizon=29))
 
@@ -96,13 +96,13 @@ def test_what_does_not_belong_together_is_refused_with_the_cure(tmp_path: Path) 
     refuses(InvalidFile, mine, written(failed))
 
 
-def test_machines_of_several_speeds_are_refused(tmp_path: Path) -> None:
+def test_fairness_refuses_machines_of_several_speeds(tmp_path: Path) -> None:
     files = stored(tmp_path, small_instance(np.random.default_rng(7), "related"))
     with refused(InvalidInstance):
         fairness(files[0], schedule=files[1])
 
 
-def test_an_instance_is_judged_in_words_and_by_the_command(tmp_path: Path) -> None:
+def test_fairness_of_instance_is_printed_by_command(tmp_path: Path) -> None:
     _, result_file = stored(tmp_path, cotenant.read("scheduling/tiny"))
     found = fairness("scheduling/tiny", schedule=result_file)
     text = " ".join(" ".join([*fairness_head(found), *fairness_lines(found)]).split())

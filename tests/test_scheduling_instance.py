@@ -44,7 +44,7 @@ def unit_parts(start: int, processing: int, t: int) -> int:
     return sum(t - i for i in range(start, min(start + processing, t)))
 
 
-def test_psi_is_the_sum_over_unit_parts() -> None:
+def test_psi_equals_sum_over_unit_parts() -> None:
     rng = np.random.default_rng(3)
     for _ in range(300):
         start, processing, t = (int(rng.integers(low, 30)) for low in (0, 1, 0))
@@ -53,11 +53,11 @@ def test_psi_is_the_sum_over_unit_parts() -> None:
         assert UTILITIES["throughput"]([(start, processing, 0)], t) == expected
 
 
-def test_a_job_that_is_not_started_is_worth_nothing() -> None:
+def test_psi_of_job_not_started_is_zero() -> None:
     assert psi([-1, 0], [5, 5], 10).tolist() == [0, unit_parts(0, 5, 10)]
 
 
-def test_figure_2_prints_262_297_and_flow_70() -> None:
+def test_figure_2_utilities_equal_published_numbers() -> None:
     instance = figure_2()
     schedule = figure_2_schedule(instance)
     cotenant.check(instance, schedule)
@@ -81,7 +81,9 @@ def test_figure_2_prints_262_297_and_flow_70() -> None:
     [(8, 9, +4, -1), (5, 5, -6, +1), (8, -1, -10, -14)],
     ids=["J9 at 9", "J6 one later", "J9 not at all"],
 )
-def test_figure_2_changes_by_4_6_and_10(job: int, start: int, utility: int, flow: int) -> None:
+def test_figure_2_utility_changes_equal_published_numbers(
+    job: int, start: int, utility: int, flow: int
+) -> None:
     instance = figure_2()
     before = figure_2_schedule(instance)
     starts = before.start.copy()
@@ -99,7 +101,7 @@ def test_figure_2_changes_by_4_6_and_10(job: int, start: int, utility: int, flow
     assert flow_time(starts) - flow_time(before.start) == flow
 
 
-def test_equal_jobs_turn_utility_into_flow_time() -> None:
+def test_psi_of_equal_jobs_is_affine_in_flow_time() -> None:
     # Proposition 4.2 with the constant that holds: psi = n (p t + p (p + 1) / 2) - p sum(r) - p
     # flow.
     rng = np.random.default_rng(0)
@@ -112,7 +114,7 @@ def test_equal_jobs_turn_utility_into_flow_time() -> None:
         assert int(psi(start, np.full(number, p), t).sum()) == constant - p * flow
 
 
-def test_other_utilities_see_only_what_has_happened() -> None:
+def test_utilities_count_only_past_time() -> None:
     jobs = [(2, 3, 0), (4, 10, 1)]
     assert UTILITIES["utilization"](jobs, 6) == 3 + 2
     assert UTILITIES["flow-time"](jobs, 6) == -5
@@ -120,13 +122,13 @@ def test_other_utilities_see_only_what_has_happened() -> None:
     assert UTILITIES["tardiness"]([(9, 3, 0)], 12) == -6
 
 
-def test_machines_are_the_lowest_free_ones() -> None:
+def test_assign_machines_takes_lowest_free() -> None:
     instance = small(horizon=20)
     assert assign_machines(instance, [0, 3, 1]).tolist() == [0, 0, 1]
     assert assign_machines(instance, [0, -1, 5]).tolist() == [0, -1, 0]
 
 
-def test_more_jobs_at_once_than_machines_cannot_be_placed() -> None:
+def test_assign_machines_refuses_more_jobs_than_machines() -> None:
     with refused(InfeasibleSolution):
         assign_machines(small(), [0, 0, 1])
 
@@ -145,12 +147,12 @@ def test_more_jobs_at_once_than_machines_cannot_be_placed() -> None:
         ([0, 2, 1], [0, 0, 1]),
     ],
 )
-def test_a_broken_rule_is_named(start: list[int], machine: list[int]) -> None:
+def test_schedule_check_names_broken_rule(start: list[int], machine: list[int]) -> None:
     with refused(InfeasibleSolution):
         cotenant.check(small(), Schedule(start, machine))
 
 
-def test_idling_is_allowed_unless_the_schedule_claims_to_be_greedy() -> None:
+def test_idle_machines_are_infeasible_only_for_greedy_schedules() -> None:
     instance = small()
     lazy = Schedule([0, 5, 1], [0, 0, 1])
     cotenant.check(instance, lazy)
@@ -163,7 +165,7 @@ def test_idling_is_allowed_unless_the_schedule_claims_to_be_greedy() -> None:
 
 
 @pytest.mark.slow
-def test_is_greedy_agrees_with_a_look_at_every_moment() -> None:
+def test_is_greedy_equals_check_at_every_time() -> None:
     rng = np.random.default_rng(8)
     found = []
     for _ in range(200):
@@ -194,7 +196,7 @@ def test_is_greedy_agrees_with_a_look_at_every_moment() -> None:
     assert 20 < sum(found) < len(found) - 20
 
 
-def test_shares_of_machines_are_zipf_even_or_as_given() -> None:
+def test_machine_split_is_zipf_uniform_or_given() -> None:
     assert machine_split(70, 5, "zipf").tolist() == [31, 15, 10, 8, 6]
     assert machine_split(7, 3, "uniform").tolist() == [3, 2, 2]
     assert machine_split(0, 3, "4,0,1").tolist() == [4, 0, 1]
@@ -211,7 +213,7 @@ def test_shares_of_machines_are_zipf_even_or_as_given() -> None:
             machine_split(*arguments)
 
 
-def test_generators_make_what_they_say() -> None:
+def test_scheduling_generators_follow_their_options() -> None:
     rng = np.random.default_rng(0)
     instance = workload(organizations=3, machines=10, jobs=40, horizon=1000, load=2.0, rng=rng)
     assert (instance.jobs, instance.organizations, instance.total_machines) == (40, 3, 10)

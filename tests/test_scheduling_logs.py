@@ -55,7 +55,7 @@ def traces() -> Path | None:
     return folder if folder.is_dir() else None
 
 
-def test_a_log_is_read_with_its_header_and_missing_values(trace: Path) -> None:
+def test_swf_log_is_read_with_header_and_missing_values(trace: Path) -> None:
     log = read_swf(trace)
     assert log.submit.tolist() == [0, 4, 12, 20]
     assert log.wait.tolist() == [5, 30, -1, 1]
@@ -71,13 +71,13 @@ def test_swf_job_of_no_processors_used_has_those_asked_for(tmp_path: Path) -> No
     assert read_swf(path).processors.tolist() == [4]
 
 
-def test_a_gzipped_log_is_the_same_log(trace: Path, tmp_path: Path) -> None:
+def test_gzipped_swf_log_equals_plain(trace: Path, tmp_path: Path) -> None:
     packed = tmp_path / "small.swf.gz"
     packed.write_bytes(gzip.compress(trace.read_bytes()))
     assert read_swf(packed).submit.tolist() == read_swf(trace).submit.tolist()
 
 
-def test_a_window_holds_the_jobs_submitted_in_it_as_sequential_copies(trace: Path) -> None:
+def test_window_holds_sequential_copies_of_its_jobs(trace: Path) -> None:
     found = window(read_swf(trace), Settings(begin=4, length=16, organizations=1))
     assert found.instance.release.tolist() == [0, 8, 8, 8]
     assert found.instance.processing.tolist() == [10, 8, 8, 8]
@@ -91,7 +91,7 @@ def test_a_window_holds_the_jobs_submitted_in_it_as_sequential_copies(trace: Pat
     assert found.instance.total_machines == 6
 
 
-def test_a_warm_window_begins_with_what_is_running_then_what_waits(trace: Path) -> None:
+def test_warm_window_begins_with_running_then_waiting_jobs(trace: Path) -> None:
     found = window(read_swf(trace), Settings(begin=15, length=30, organizations=1, initial="warm"))
     # Job 1 has run 10 of its 20 s, job 2 waits since 4, job 4's start is not known, job 5 has two
     # processors.
@@ -100,7 +100,7 @@ def test_a_warm_window_begins_with_what_is_running_then_what_waits(trace: Path) 
     assert found.start.tolist() == [0, 19, 6, 6]
 
 
-def test_users_groups_or_jobs_are_dealt_to_organizations_by_a_seed(trace: Path) -> None:
+def test_users_groups_or_jobs_are_assigned_to_organizations_by_seed(trace: Path) -> None:
     log = read_swf(trace)
     settings = Settings(length=30, organizations=3)
     for by in ("user", "group", "job"):
@@ -113,7 +113,7 @@ def test_users_groups_or_jobs_are_dealt_to_organizations_by_a_seed(trace: Path) 
     assert len({*window(log, replace(settings, by="group")).instance.organization.tolist()}) == 1
 
 
-def test_a_mapping_file_names_the_organizations(trace: Path, tmp_path: Path) -> None:
+def test_mapping_file_gives_organizations(trace: Path, tmp_path: Path) -> None:
     table = tmp_path / "map.csv"
     table.write_text("user,organization\n7,physics\n8,biology\n9,physics\n")
     instance = swf(trace, length=30, mapping=str(table), split="4,2")
@@ -122,7 +122,7 @@ def test_a_mapping_file_names_the_organizations(trace: Path, tmp_path: Path) -> 
     assert instance.machines.tolist() == [4, 2]
 
 
-def test_a_mapping_that_misses_users_is_refused_by_their_names(trace: Path, tmp_path: Path) -> None:
+def test_mapping_without_some_users_is_refused_by_name(trace: Path, tmp_path: Path) -> None:
     table = tmp_path / "map.csv"
     table.write_text("user,organization\n7,physics\n")
     with refused(InvalidInstance):
@@ -139,7 +139,7 @@ def test_a_mapping_that_misses_users_is_refused_by_their_names(trace: Path, tmp_
         "",
     ],
 )
-def test_a_broken_mapping_is_refused(text: str, tmp_path: Path) -> None:
+def test_invalid_mapping_file_is_refused(text: str, tmp_path: Path) -> None:
     path = tmp_path / "map.csv"
     path.write_text(text)
     with refused(InvalidFile):
@@ -157,7 +157,7 @@ def test_a_broken_mapping_is_refused(text: str, tmp_path: Path) -> None:
         line(1, 0, 5, 10**30),
     ],
 )
-def test_a_line_that_does_not_parse_is_named(bad: str, tmp_path: Path) -> None:
+def test_invalid_swf_line_is_named(bad: str, tmp_path: Path) -> None:
     path = tmp_path / "bad.swf"
     path.write_text("\n".join([*LINES[:3], bad, *LINES[4:]]))
     with refused(InvalidFile):
@@ -176,7 +176,7 @@ def test_logs_without_jobs_are_refused(tmp_path: Path) -> None:
         read_swf(tmp_path / "missing.swf")
 
 
-def test_a_window_without_jobs_is_refused_with_the_log_s_span(trace: Path) -> None:
+def test_window_without_jobs_is_refused_with_span_of_log(trace: Path) -> None:
     with refused(InvalidInstance):
         swf(trace, begin=100, length=50)
 
@@ -188,12 +188,12 @@ def test_a_window_without_jobs_is_refused_with_the_log_s_span(trace: Path) -> No
         {"by": "job", "mapping": "x.csv"},
     ],
 )
-def test_bad_settings_are_refused(options: dict[str, object], trace: Path) -> None:
+def test_invalid_log_settings_are_refused(options: dict[str, object], trace: Path) -> None:
     with refused(InvalidOption):
         swf(trace, **options)
 
 
-def test_the_number_of_machines_must_be_known(tmp_path: Path) -> None:
+def test_window_without_number_of_machines_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "plain.swf"
     path.write_text(line(1, 0, 0, 5))
     with refused(InvalidOption):
@@ -203,7 +203,7 @@ def test_the_number_of_machines_must_be_known(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 @pytest.mark.skipif(traces() is None, reason="the traces are not here")
-def test_the_lpc_trace_reads_as_its_header_says() -> None:
+def test_published_lpc_trace_equals_its_header() -> None:
     folder = traces()
     assert folder is not None
     log = read_swf(folder / "LPC-EGEE-2004-1.2-cln.swf.gz")

@@ -28,6 +28,7 @@ from cotenant.solvers.colocation.fair import ROUTES as FAIR_ROUTES
 from cotenant.solvers.colocation.stable import ROUTES as STABLE_ROUTES
 from cotenant.solvers.groups.core import ROUTES as CORE_ROUTES
 from cotenant.solvers.market.fisher import ROUTES as FISHER_ROUTES
+from cotenant.solvers.market.leximin import ROUTES as LEXIMIN_ROUTES
 from cotenant.solvers.packing.game.tree import fuga_tree
 from cotenant.solvers.packing.minimum import ROUTES as PACKING_ROUTES
 
@@ -138,7 +139,7 @@ def test_a_guide_page_has_code_by_line_16_the_sections_and_1500_words(page: Path
         ("admission", ADMISSION_ROUTES),
         ("colocation", FAIR_ROUTES | STABLE_ROUTES),
         ("groups", CORE_ROUTES),
-        ("market", FISHER_ROUTES),
+        ("market", FISHER_ROUTES | LEXIMIN_ROUTES),
         ("packing", PACKING_ROUTES),
     ],
 )

@@ -1,4 +1,4 @@
-"""An assignment in the making, and the constructive rule the exact methods begin with."""
+"""Build an assignment job by job, and the constructive rule the exact methods begin with."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class Draft:
                 self.place(j, int(machine[j]))
 
     def assignment(self) -> Assignment:
-        """What has become of it."""
+        """The assignment built so far."""
         return Assignment(self._machine, self._cores)
 
 

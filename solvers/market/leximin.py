@@ -65,14 +65,15 @@ def leximin(
     require_small(instance, time_limit)
     if not instance.active.any():
         raise InvalidOption("no user has a useful job, so there is nothing to share; use ES")
-    search = _Search(instance, Clock(time_limit, report))
-    stop = Stop.FINISHED
+    search = LevelSearch(instance, Clock(time_limit, report))
     try:
-        while search.settled < len(search.ratios.users) and stop is Stop.FINISHED:
-            stop = search.next_level()
+        while search.settled < len(search.ratios.users) and search.stop is Stop.FINISHED:
+            for route in EACH_LEVEL:
+                if search.stop is Stop.FINISHED:
+                    route(search)
     except KeyboardInterrupt:
-        stop = Stop.INTERRUPTED
-    answer, trace = Allocation(search.best), tuple(search.clock.trace)
+        search.stop = Stop.INTERRUPTED
+    answer, stop, trace = Allocation(search.best), search.stop, tuple(search.clock.trace)
     complete = search.settled == len(search.ratios.users)
     certificate: dict[str, Any] = {
         "levels": [level.document() for level in search.levels], "leximin": complete
@@ -125,8 +126,16 @@ class _Marks:
     values: list[Fraction]
 
 
-class _Search:
-    """The levels found so far and the best cores known."""
+class LevelSearch:
+    """State of the routes of `leximin`: the levels found so far and the best cores known.
+
+    Attributes
+    ----------
+    best : (k,) the cores whose sorted exact ratios are the largest so far.
+    levels : in order, each with the number of users that stand there.
+    unit : the largest ratio of the last program; `tops` of each user alone, sorted.
+    stop : why the search ended.
+    """
 
     def __init__(self, market: Market, clock: Clock) -> None:
         self.market, self.clock = market, clock
@@ -137,8 +146,9 @@ class _Search:
         self._shorts: list[_Short] = []
         whole = np.floor(market.capacity + 1e-9)[market.server]
         alone = self.ratios.all(np.where(market.useful, whole, 0.0))
-        self._tops = sorted(alone)  # of each user with whole servers to itself
-        self._unproved = float(self._tops[0])
+        self.tops = sorted(alone)  # of each user with whole servers to itself
+        self._unproved = float(self.tops[0])
+        self.stop = Stop.FINISHED
 
     @property
     def settled(self) -> int:
@@ -158,40 +168,14 @@ class _Search:
         """Whether the ratios of the best cores are the levels."""
         return self._sorted == [level.value for level in self.levels for _ in range(level.users)]
 
-    def next_level(self) -> Stop:
-        """Find the next level and how many users it needs; anything but FINISHED ends the
-        search.
-        """
-        while True:
-            before = self._next
-            answer = self._solve(None)
-            if answer.stop is not Stop.FINISHED:
-                return answer.stop
-            value = self._next
-            if (
-                value > before
-                and float(value) > self._unit / 2
-                and self._unit < float(self._tops[self.settled])
-            ):
-                continue  # the range of levels in one program may have ended there
-            answer = self._solve(value)
-            if answer.status is not Status.OPTIMAL or answer.objective is None:
-                return _reason(answer)
-            number = round(answer.objective)
-            if number > 0:
-                break
-        self.levels.append(_Level(value, number))
-        self.clock.note(float(self.levels[0].value), self.bound, f"level {len(self.levels)}")
-        return Stop.FINISHED
-
     @property
-    def _next(self) -> Fraction:
+    def next(self) -> Fraction:
         """The next level as far as it is known: the best cores have no more users at the levels so
         far than must be.
         """
         return self._sorted[self.settled]
 
-    def _solve(self, value: Fraction | None) -> EngineAnswer:
+    def solve(self, value: Fraction | None) -> EngineAnswer:
         """Raise the next level, or count the users that stay at `value`; points that fall short are
         cut off.
         """
@@ -203,7 +187,7 @@ class _Search:
                 program, engine="highs" if value is None else "cp-sat", time_limit=self.clock.left
             )
             if value is None and not self.levels and answer.bound is not None:
-                self._unproved = min(self._unproved, -answer.bound * self._unit)
+                self._unproved = min(self._unproved, -answer.bound * self.unit)
             if answer.point is None or not self._cut(
                 columns.cores(self.market, answer.point), marks, answer.point
             ):
@@ -253,7 +237,7 @@ class _Search:
             if len(marked) > 1:
                 builder.row(marked, upper=1.0)
             if value is None:
-                entries = np.concatenate([_clipped(gain, self._unit), [-1.0], np.ones(len(marked))])
+                entries = np.concatenate([_clipped(gain, self.unit), [-1.0], np.ones(len(marked))])
                 builder.row(np.concatenate([own, [raised], marked]), entries, lower=0.0)
             limit = marks.values[-1] if marks.values else Fraction(0)
             if limit > 0:
@@ -269,12 +253,12 @@ class _Search:
 
     def _raised_column(self, builder: ProgramBuilder) -> int:
         """The column of the next level, in units of `_unit`."""
-        low = float(self._next)
-        top = float(self._tops[self.settled])
-        self._unit = min(top, _WIDE * low) if low > 0 else top
-        if self._unit == 0:
-            self._unit = 1.0
-        return int(builder.columns(1, upper=min(top / self._unit, 1.0), cost=-1.0)[0])
+        low = float(self.next)
+        top = float(self.tops[self.settled])
+        self.unit = min(top, _WIDE * low) if low > 0 else top
+        if self.unit == 0:
+            self.unit = 1.0
+        return int(builder.columns(1, upper=min(top / self.unit, 1.0), cost=-1.0)[0])
 
     def _rule_out(
         self,
@@ -304,6 +288,38 @@ class _Search:
                 if value <= short.ratio
             ]
             builder.row(np.array([*more, *reached], dtype=np.int64), lower=1.0)
+
+
+def raise_level(search: LevelSearch) -> None:
+    """Raise the least ratio that is not settled by integer programs in floats, whose points are
+    measured in fractions.
+    """
+    while search.stop is Stop.FINISHED:
+        before = search.next
+        search.stop = search.solve(None).stop
+        value, top = search.next, float(search.tops[search.settled])
+        # the range of levels in one program may have ended there
+        if not (value > before and float(value) > search.unit / 2 and search.unit < top):
+            return
+
+
+def count_users(search: LevelSearch) -> None:
+    """Count the fewest users that must stay at this level by an integer program in integers; where
+    none must, the level is raised again.
+    """
+    value = search.next
+    answer = search.solve(value)
+    if answer.status is not Status.OPTIMAL or answer.objective is None:
+        search.stop = _reason(answer)
+    elif number := round(answer.objective):
+        search.levels.append(_Level(value, number))
+        text = f"level {len(search.levels)}"
+        search.clock.note(float(search.levels[0].value), search.bound, text)
+
+
+EACH_LEVEL = raise_level, count_users
+ROUTES = {"each level": EACH_LEVEL}
+"""The routes of `leximin`, in the order in which they run until every user stands at a level."""
 
 
 def _clipped(gain: Floats, most: float) -> Floats:

@@ -84,15 +84,6 @@ def fill(
 
 
 @compiled
-def most_jobs(starts: Integers) -> int:
-    """Jobs of the user that has most."""
-    most = 0
-    for user in range(len(starts) - 1):
-        most = max(most, starts[user + 1] - starts[user])
-    return most
-
-
-@compiled
 def reply(
     starts: Integers, server: Integers, work: Floats, fraction: Floats, budget: Floats,
     price: Floats,
@@ -102,7 +93,7 @@ def reply(
     """
     cores, bids = np.empty(len(work)), np.empty(len(work))
     level, money = np.empty(len(budget)), np.zeros(len(price))
-    room = most_jobs(starts)
+    room = np.diff(starts).max()
     paid, amount, gap, slope = np.empty(room), np.empty(room), np.empty(room), np.empty(room)
     for user in range(len(budget)):
         first, last = starts[user], starts[user + 1]
@@ -152,7 +143,7 @@ def account(
     """
     given, asked = np.zeros(len(price)), np.zeros(len(price))
     overspending, regret, unspent = 0.0, 0.0, 0.0
-    room = most_jobs(starts)
+    room = np.diff(starts).max()
     paid, amount, gap, slope = np.empty(room), np.empty(room), np.empty(room), np.empty(room)
     for user in range(len(budget)):
         first, last = starts[user], starts[user + 1]

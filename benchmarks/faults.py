@@ -198,12 +198,12 @@ FAULTS = r"""
 + tuple("=+-
 
 @ instances/problem/emitted.py: a name of others is written into a shell's command as it is
-? text::test_a_text_of_others_is_one_word_of_a_command
+? text::test_quoted_text_is_one_shell_word
 - return shlex.quote(text)
 + return text
 
 @ instances/problem/text.py: letters that are commands to a terminal pass
-? text::test_every_control_and_turn_of_direction_is_written_as_its_escape
+? text::test_control_and_bidirectional_characters_are_escaped
 - "[\x00-\x1f\x7f-\x9f"
 + "[\x00-\x1f\x7f"
 

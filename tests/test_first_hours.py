@@ -46,16 +46,12 @@ IN_PYTHON: list[Callable[[], object]] = [
     lambda: cotenant.solve(7, "GR"),
     lambda: cotenant.solve(TINY, "stable", 3),
     lambda: cotenant.compare([TINY], ["GR"], seed=1),
-    lambda: cotenant.compare(7, ["GR"]),
     lambda: Colocation(penalty=[[0, 1], [1, 0]], counts=[1, 1]),
-    lambda: Colocation(penalty=[[0, 1], [1, 0]]),
     lambda: Colocation.from_frame(frame("job,a,b\na,0,.1\nb,.2,0\n")),
     lambda: Packing.from_frame(frame("vm,cpu\nweb,2\n"), capacity=HOST),
     lambda: Packing.from_frame(frame("vm,cpu\nweb,500m\n", index_col=0), capacity=HOST),
-    lambda: Packing.from_frame(HOST),
     lambda: pairs("job,a,b\na,0,10 %\nb,.2,0\n"),
     lambda: pairs("job,a,b\na,0,25\nb,.2,0\n"),
-    lambda: pairs("job,a,b\na,0,\nb,.2,0\n"),
     lambda: pairs("job,a,b\na,0,.1\n,.2,0\n"),
     lambda: pairs("job,a,bb\na,0,.1\nb,.2,0\n"),
     lambda: Colocation.from_frame(pandas.DataFrame([[0.0]], ["a"], ["a"]), count={"a": "two"}),
@@ -71,7 +67,6 @@ IN_PYTHON: list[Callable[[], object]] = [
     lambda: cotenant.read("pods.json"),
     lambda: cotenant.read_all("colocation/tiny"),
     lambda: ranks_from_lists({"ann": [["bob", "cat"]], "bob": [], "cat": []}),
-    lambda: ranks_from_lists({"ann": ["bbo"], "bob": ["ann"]}),
     lambda: ranks_from_lists([["bob"], ["ann"]]),
     lambda: irving([[1], [1, 2]]),
 ]  # fmt: skip
@@ -95,12 +90,7 @@ def test_python_mistakes_name_argument_and_cure(call: Callable[[], object], file
     assert len(str(caught.value)) < 400
 
 
-def test_lists_of_names_are_ranked_in_the_order_of_the_names() -> None:
-    lists = {"ann": ["bob", "cat"], "bob": ["cat", "ann"], "cat": ["ann", "bob"]}
-    assert (ranks_from_lists(lists) == ranks_from_lists([[1, 2], [2, 0], [0, 1]])).all()
-
-
-def test_a_picture_is_saved_into_the_file_that_is_named(tmp_path: Path) -> None:
+def test_plot_is_saved_in_the_format_of_the_file_name(tmp_path: Path) -> None:
     shown = cotenant.plot(TINY, GREEDY)
     for name, start in (("x.png", b"\x89PNG"), ("x.pdf", b"%PDF"), ("x.svg", b"<?xml")):
         (file,) = shown.save(tmp_path / name)
@@ -111,38 +101,28 @@ def test_a_picture_is_saved_into_the_file_that_is_named(tmp_path: Path) -> None:
     assert not (tmp_path / "x.jpg").exists()
 
 
-def test_from_frame_reads_slowdowns_and_says_what_to_do_with_missing_pairs() -> None:
+def test_colocation_from_frame_reads_slowdowns_and_refuses_missing_pairs() -> None:
     frame = pandas.DataFrame([[2.0, 1.25], [np.nan, 4.0]], index=["a", "b"], columns=["a", "b"])
     found = Colocation.from_frame(frame, count=2, slowdown=True, missing="forbid")
     assert found.penalty.tolist() == [[0.5, 0.2], [np.inf, 0.75]]
-    with pytest.raises(InvalidInstance, match="slowdown=True"):
-        Colocation.from_frame(frame, count=2)
-    with pytest.raises(InvalidInstance, match=r"'b' beside 'a'.*missing='forbid'"):
-        Colocation.from_frame(frame, count=2, slowdown=True)
-    with pytest.raises(InvalidInstance, match="'b', 'b'"):
-        Colocation.from_frame(frame.replace(4.0, -4.0), count=2, slowdown=True)
+    negative = frame.replace(4.0, -4.0)
+    for given, slowdown in ((frame, False), (frame, True), (negative, True)):
+        with refused(InvalidInstance):
+            Colocation.from_frame(given, count=2, slowdown=slowdown)
 
 
-def test_slowdowns_read_as_penalties_are_sent_to_slowdown_csv(tmp_path: Path) -> None:
-    """Also where one of them is below 1."""
+@pytest.mark.parametrize("slowdown", [1.1, 0.98])
+def test_slowdowns_read_as_penalties_name_the_reader_in_words_of_the_caller(
+    slowdown: float, tmp_path: Path
+) -> None:
     path = tmp_path / "s.csv"
-    path.write_text("job,a,b\na,1.5,1.25\nb,0.98,1.5\n")
-    with pytest.raises(InvalidFile, match="slowdown_csv"):
-        penalty_csv(path)
-
-
-def test_cure_is_worded_for_python_or_command_line(tmp_path: Path) -> None:
-    """One file, refused in Python and on the command line."""
-    path = tmp_path / "s.csv"
-    path.write_text("job,a,b\na,1.5,1.25\nb,1.1,1.5\n")
+    path.write_text(f"job,a,b\na,1.5,1.25\nb,{slowdown},1.5\n")
     arguments = ["convert", str(path), "--from", "penalty-csv", "--out", str(tmp_path / "x.json")]
-    typed = CliRunner().invoke(app, arguments).exception
-    with pytest.raises(InvalidFile) as caught:
+    typed = str(CliRunner().invoke(app, arguments).exception)
+    with refused(InvalidFile) as caught:
         penalty_csv(path)
-    for error, own, other in (
-        (typed, "--from slowdown-csv", "slowdown_csv"),
-        (caught.value, "slowdown_csv", "slowdown-csv"),
-    ):
-        assert isinstance(error, InvalidFile)
-        assert own in str(error)
-        assert other not in str(error)
+    assert ("--from slowdown-csv" in typed, "slowdown_csv" in typed) == (True, False)
+    assert ("slowdown_csv" in str(caught.value), "slowdown-csv" in str(caught.value)) == (
+        True,
+        False,
+    )

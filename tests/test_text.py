@@ -19,11 +19,13 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from rich.console import Console
 from support import report_rows
 from support.messages import refused
 from support.terminal import Terminal, run
 
 import cotenant
+from cotenant.analysis.report.console import progress, waiting
 from cotenant.analysis.report.drawing import svg
 from cotenant.analysis.report.fitting import fitted
 from cotenant.analysis.report.page import write_report
@@ -48,20 +50,20 @@ def tiny(**changes: Any) -> Any:
     return cotenant.read("colocation/tiny").replace(**changes)
 
 
-@pytest.mark.slow
-def test_every_control_and_turn_of_direction_is_written_as_its_escape() -> None:
-    for point in range(sys.maxunicode + 1):
-        letter = chr(point)
+def test_control_and_bidirectional_characters_are_escaped() -> None:
+    turns = {"LRE", "RLE", "LRO", "RLO", "PDF", "LRI", "RLI", "FSI", "PDI"}
+    for letter in map(chr, (*range(0x2100), *range(0xD800, 0xE000), 0xE0001, sys.maxunicode)):
         kind = unicodedata.category(letter)
-        if kind in ("Cc", "Cs", "Zl", "Zp") or unicodedata.bidirectional(letter) in (
-            "LRE", "RLE", "LRO", "RLO", "PDF", "LRI", "RLI", "FSI", "PDI",
-        ):  # fmt: skip
+        if kind in ("Cc", "Cs", "Zl", "Zp") or unicodedata.bidirectional(letter) in turns:
             assert sanitize_for_terminal(letter) == letter.encode("unicode_escape").decode()
     assert sanitize_for_terminal("a\x1b[31m\u202eb") == r"a\x1b[31m\u202eb"
+    assert all_printable({"a\x1b": ["\x07", {"b": "\u202e"}, 1, None]}) == {
+        r"a\x1b": [r"\x07", {"b": r"\u202e"}, 1, None]
+    }
 
 
 @given(st.text())
-def test_what_is_printable_stays_as_it_is(text: str) -> None:
+def test_printable_text_is_unchanged(text: str) -> None:
     once = sanitize_for_terminal(text)
     assert sanitize_for_terminal(once) == once
     assert not COMMANDS.search(once)
@@ -70,28 +72,10 @@ def test_what_is_printable_stays_as_it_is(text: str) -> None:
         assert once == text
 
 
-def test_values_of_json_are_made_printable_at_every_depth() -> None:
-    assert all_printable({"a\x1b": ["\x07", {"b": "\u202e"}, 1, None]}) == {
-        r"a\x1b": [r"\x07", {"b": r"\u202e"}, 1, None]
-    }
-
-
-def test_a_table_is_printable_in_every_form() -> None:
-    columns = (
-        Column(f"name {HOSTILE}"),
-        Column("value"),
-        Column("joined", lambda values: ", ".join(values)),
-    )
-    table = Table(
-        "t",
-        HOSTILE,
-        columns,
-        ((HOSTILE, (1.5, HOSTILE), [HOSTILE]),),
-        caption=HOSTILE,
-        notes=(HOSTILE,),
-    )
-    from rich.console import Console
-
+def test_table_of_hostile_text_is_printable_in_every_format() -> None:
+    columns = (Column(f"name {HOSTILE}"), Column("value"), Column("joined", ", ".join))
+    cells = (HOSTILE, (1.5, HOSTILE), [HOSTILE])
+    table = Table("t", HOSTILE, columns, (cells,), caption=HOSTILE, notes=(HOSTILE,))
     stream = io.StringIO()
     Console(file=stream, width=400, markup=False).print(fitted(table, None).drawn)
     for form in (stream.getvalue(), table.csv(), table.latex(), table.markdown()):
@@ -106,7 +90,7 @@ WORDS = (
 
 
 @pytest.mark.skipif(shutil.which("bash") is None, reason="there is no bash")
-def test_a_text_of_others_is_one_word_of_a_command() -> None:
+def test_quoted_text_is_one_shell_word() -> None:
     """Seen by what a shell makes of it: the text again, and nothing is run or listed."""
     line = command_line(["printf", "%s\\0", *WORDS])
     assert not COMMANDS.search(line)
@@ -115,7 +99,7 @@ def test_a_text_of_others_is_one_word_of_a_command() -> None:
     assert "\n" not in comment("a\nb\r\u2028c")
 
 
-def test_no_name_and_no_file_of_others_is_an_option_of_a_command() -> None:
+def test_emitted_names_and_files_are_never_options() -> None:
     assert [operand(path) for path in ("a", "-a", "--out=x", "-")] == [
         "a", "./-a", "./--out=x", "-",
     ]  # fmt: skip
@@ -129,25 +113,19 @@ def test_no_name_and_no_file_of_others_is_an_option_of_a_command() -> None:
 FORMULAS = ["=1+1", " =1+1", "+SUM(A1)", "-2+3|cmd", "@import", "\uff1dA1"]
 
 
-def test_a_spreadsheet_takes_no_text_for_a_formula_and_numbers_stay_numbers() -> None:
+def test_csv_quotes_formulas_and_keeps_numbers() -> None:
+    texts = [*FORMULAS, "a=b", "-2.5", "+1e3", "\t=1"]
     columns = (Column("=head"), Column("number"))
-    table = Table(
-        "t", "", columns, tuple((text, -1.5) for text in [*FORMULAS, "a=b", "-2.5", "+1e3", "\t=1"])
-    )
-    rows = list(csv.reader(io.StringIO(table.csv())))
-    assert rows[0] == ["'=head", "number"]
-    assert [row[0] for row in rows[1:]] == [
-        *(f"'{text}" for text in FORMULAS),
-        "a=b",
-        "-2.5",
-        "+1e3",
-        r"\t=1",
-    ]
-    assert {row[1] for row in rows[1:]} == {"-1.5"}
+    table = Table("t", "", columns, tuple((text, -1.5) for text in texts))
+    head, *rows = csv.reader(io.StringIO(table.csv()))
+    assert head == ["'=head", "number"]
+    quoted = [f"'{text}" for text in FORMULAS]
+    assert [row[0] for row in rows] == [*quoted, "a=b", "-2.5", "+1e3", r"\t=1"]
+    assert {row[1] for row in rows} == {"-1.5"}
 
 
 @pytest.mark.usefixtures("in_this_process")
-def test_no_command_prints_a_name_or_a_source_that_commands_a_terminal(
+def test_commands_print_no_control_characters_of_instances(
     tmp_path: Path,
 ) -> None:
     file, answer = tmp_path / "x.json", tmp_path / "answer.json"
@@ -176,58 +154,34 @@ def test_no_command_prints_a_name_or_a_source_that_commands_a_terminal(
             assert not COMMANDS.search(stream), arguments
 
 
-def test_names_that_look_like_markup_do_not_end_what_is_shown_while_waiting() -> None:
-    """rich would take "[/x]" for the end of a style that never began."""
-    from cotenant.analysis.report import console
-
-    name = f"[/x]{HOSTILE}"
-    with redirect_stderr(Terminal()) as stream, console.waiting(name, wait=0.0) as show:
-        show(name)
-    assert "\x1b]0;" not in stream.getvalue()
-    assert "\u202e" not in stream.getvalue()
-
-
-def test_a_page_and_its_pictures_hold_no_such_letter(tmp_path: Path) -> None:
+def test_report_waiting_line_and_log_of_hostile_names_have_no_control_characters(
+    tmp_path: Path,
+) -> None:
     rows = [
         report_rows.row(instance=HOSTILE),
         report_rows.row("SMR", HOSTILE),
         report_rows.failed("GR", HOSTILE, error=HOSTILE),
     ]
-    written = write_report(
-        rows,
-        tmp_path / "page.html",
-        tables=tmp_path / "tables",
-        command=f"cotenant report {HOSTILE}",
-    )
-    for path in written:
+    command, name = f"cotenant report {HOSTILE}", f"[/x]{HOSTILE}"
+    pages = write_report(rows, tmp_path / "a.html", tables=tmp_path / "tables", command=command)
+    with progress("solving", tmp_path / "log") as report:
+        report(0.0, 1.0, None, HOSTILE)
+    for path in (*pages, tmp_path / "log"):
         assert not COMMANDS.search(path.read_text()), path
+    # rich would take "[/x]" for the end of a style that never began
+    with redirect_stderr(Terminal()) as stream, waiting(name, wait=0.0) as show:
+        show(name)
+    assert not re.search("\x1b]0;|\u202e", stream.getvalue())
 
 
 @pytest.mark.slow
-def test_a_picture_by_itself_holds_none_and_runs_no_tex(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_picture_of_hostile_names_has_no_control_characters() -> None:
     import matplotlib as mpl
 
-    series = Series(
-        HOSTILE,
-        (HOSTILE, "b"),
-        (1.0, 2.0),
-        style="line+points",
-        labels=(HOSTILE, "b"),
-        tips=(HOSTILE, "b"),
-    )
-    chart = Chart("chart", HOSTILE, HOSTILE, HOSTILE, (series, series), HOSTILE)
-    names = ("\x1b[2J", "\u202e")
-    heat = HeatMap(
-        "heat", HOSTILE, HOSTILE, HOSTILE, names, names, ((1.0, 2.0), (3.0, 4.0)), HOSTILE, HOSTILE
-    )
+    labels, names = (HOSTILE, "b"), ("\x1b[2J", "\u202e")
+    series = Series(HOSTILE, labels, (1.0, 2.0), style="line+points", labels=labels, tips=labels)
+    chart = Chart("chart", *[HOSTILE] * 3, (series, series), HOSTILE)
+    heat = HeatMap("heat", *[HOSTILE] * 3, names, names, ((1.0, 2.0), (3.0, 4.0)), HOSTILE, HOSTILE)
     with mpl.rc_context({"text.usetex": True}):  # as a matplotlibrc of the current folder may say
         for picture in (chart, heat):
             assert not COMMANDS.search(svg(picture))
-
-
-def test_a_log_file_of_hostile_words_is_text(tmp_path: Path) -> None:
-    from cotenant.analysis.report.console import progress
-
-    with progress("solving", tmp_path / "log") as report:
-        report(0.0, 1.0, None, HOSTILE)
-    assert not COMMANDS.search((tmp_path / "log").read_text())

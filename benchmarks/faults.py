@@ -438,7 +438,7 @@ FAULTS = r"""
 + self.broken += []
 
 @ analysis/run/gaps.py: of several bounds the weakest counts
-? compare::test_gaps_use_the_best_bound_of_several
+? compare::test_gaps_use_best_of_several_bounds
 - (max if sense == "min" else min)(bounds[name], bound)
 + (min if sense == "min" else max)(bounds[name], bound)
 
@@ -488,7 +488,7 @@ FAULTS = r"""
 + again = False
 
 @ cli/proofs.py: a broken claim ends with the exit code of an unproved one
-? cli::test_check_accepts_what_solve_wrote_and_names_what_was_tampered_with
+? cli::test_check_accepts_written_result_and_names_changed_parts
 - raise typer.Exit(NO_ANSWER if found.broken else NOT_KNOWN)
 + raise typer.Exit(NO_ANSWER if found.broken and as_json else NOT_KNOWN)
 
@@ -633,7 +633,7 @@ FAULTS = r"""
 + if found.broken or (found.claimed and as_json):
 
 @ cli/proofs.py: a result of another instance is proved for this one
-? proofs_frame::test_the_command_line_proves_and_verifies
+? proofs_frame::test_prove_and_verify_commands_agree
 - if (result.method, result.fingerprint) != (entry.name, fingerprint(instance)):
 + if result.method != entry.name:
 
@@ -643,12 +643,12 @@ FAULTS = r"""
 + if result.solution is None:
 
 @ cli/instances.py: --seeds begins at 0, whatever --seed says
-? cli::test_many_seeds_make_a_folder_that_compare_takes
+? cli::test_generate_with_seeds_makes_a_folder_for_compare
 - for each in range(seed, seed + seeds):
 + for each in range(seeds):
 
 @ cli/arguments.py: the width of LaTeX tables is taken for other forms too
-? table::test_compare_shows_the_columns_set_and_refuses_a_header_before_any_run
+? table::test_compare_shows_selected_columns_and_refuses_unknown_headers
 - if width is not None and form is not Form.LATEX:
 + if width is not None and form is Form.LATEX:
 
@@ -658,12 +658,12 @@ FAULTS = r"""
 + answer.waste < rare.fail_above
 
 @ cli/commands.py: no solution is told as bad input
-? cli::test_an_instance_without_any_pairing_exits_with_one
+? cli::test_solve_of_infeasible_instance_exits_with_one
 - return _fail(error, NO_ANSWER)
 + return _fail(error, BAD_INPUT)
 
 @ cli/solving.py: a result may be written over its instance
-? cli::test_an_output_that_is_the_input_is_refused
+? cli::test_output_equal_to_input_is_refused
 - require_writable(out, file)
 + require_writable(out)
 

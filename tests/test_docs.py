@@ -12,6 +12,7 @@ import re
 import shlex
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import pytest
 from support.messages import approved
@@ -48,15 +49,18 @@ TEACHING = [
 
 GUIDE = [DOCS / f"{name}.md" for name in (*PROBLEM_NAMES, "roommates", "core", "manipulation")]
 SECTIONS = [
-    "What the answer means",
-    "Model",
-    "Methods",
-    "How the exact method works",
-    "When it ends with a gap",
-    "Files",
-    "Another solver's answer",
-    "Sources",
-]
+    "What the answer means", "Model", "Methods", "How the exact method works",
+    "When it ends with a gap", "Files", "Another solver's answer", "Sources",
+]  # fmt: skip
+
+ROUTES: dict[str, dict[str, Any]] = {
+    "admission": ADMISSION_ROUTES,
+    "colocation": FAIR_ROUTES | STABLE_ROUTES,
+    "groups": CORE_ROUTES,
+    "market": FISHER_ROUTES | LEXIMIN_ROUTES,
+    "packing": PACKING_ROUTES,
+}
+"""The routes of exact methods by the guide that describes them."""
 
 _EXAMPLE = re.compile(
     r"^```(python|sh)\n(.*?)^```\n(?:```text\n(.*?)^```\n)?", re.MULTILINE | re.DOTALL
@@ -80,9 +84,15 @@ def extension(name: str = "generated") -> ModuleType:
 
 @pytest.mark.sampled(14)
 @pytest.mark.parametrize(
-    "page", [page for page in PAGES if _EXAMPLE.search(page.read_text())], ids=name_of
+    "page",
+    [
+        pytest.param(page, marks=[pytest.mark.slow] * (page.stem == "cluster"))
+        for page in PAGES
+        if _EXAMPLE.search(page.read_text())
+    ],
+    ids=name_of,
 )
-def test_the_examples_of_a_page_run_and_print_what_it_says(
+def test_examples_of_pages_print_the_text_below_them(
     page: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, request: pytest.FixtureRequest
 ) -> None:
     if page.stem != "cluster":
@@ -120,7 +130,7 @@ def plain(text: str) -> str:
 
 
 @pytest.mark.parametrize("page", GUIDE, ids=name_of)
-def test_a_guide_page_has_code_by_line_16_the_sections_and_1500_words(page: Path) -> None:
+def test_guide_page_has_code_by_line_16_the_sections_and_1500_words(page: Path) -> None:
     text = page.read_text()
     lines = text.splitlines()
     assert [line[3:] for line in lines if line.startswith("## ")] == SECTIONS
@@ -133,109 +143,96 @@ def test_a_guide_page_has_code_by_line_16_the_sections_and_1500_words(page: Path
     assert [long for long in paragraphs if len(long.splitlines()) > 6 or len(long) > 720] == []
 
 
-@pytest.mark.parametrize(
-    ("page", "routes"),
-    [
-        ("admission", ADMISSION_ROUTES),
-        ("colocation", FAIR_ROUTES | STABLE_ROUTES),
-        ("groups", CORE_ROUTES),
-        ("market", FISHER_ROUTES | LEXIMIN_ROUTES),
-        ("packing", PACKING_ROUTES),
-    ],
-)
-def test_a_guide_numbers_as_many_steps_as_its_method_has_routes(
-    page: str, routes: dict[str, tuple[object, ...]]
-) -> None:
+@pytest.mark.parametrize("page", ROUTES)
+def test_guide_numbers_as_many_steps_as_its_method_has_routes(page: str) -> None:
     text = (DOCS / f"{page}.md").read_text().partition("## How the exact method works")[2]
     steps = [int(step) for step in re.findall(r"^(\d+)\. ", text, re.MULTILINE)]
     lengths = {step for step, after in zip(steps, [*steps[1:], 1], strict=True) if after == 1}
-    assert lengths >= {len(each) for each in routes.values()}
+    assert lengths >= {len(each) for each in ROUTES[page].values()}
 
 
-def test_every_page_that_teaches_has_an_example() -> None:
+def test_every_teaching_page_has_an_example() -> None:
     assert [name_of(page) for page in TEACHING if not _EXAMPLE.search(page.read_text())] == []
 
 
 def pages_that_lack(problem: str) -> list[str]:
     """The pages that have to speak of a problem and do not, with what each needs."""
     needed = {
-        "README.md": [
-            f"**{problem}**",
-            f"docs/{problem}.md",
-        ],
+        "README.md": [f"**{problem}**", f"docs/{problem}.md"],
         f"docs/{problem}.md": [f"`{entry.name}`" for entry in METHODS if entry.problem == problem],
         f"docs/tutorials/{problem}.md": [
-            'assert result.status == "optimal"',
-            "cotenant.check(",
-            "except cotenant.CotenantError",
-            "```python",
+            'assert result.status == "optimal"', "cotenant.check(",
+            "except cotenant.CotenantError", "```python",
         ],
         "docs/reference/catalogue.md": [
-            f"<!-- site: methods {problem} -->",
-            f"<!-- site: metrics {problem} -->",
+            f"<!-- site: {part} {problem} -->" for part in ("methods", "metrics")
         ],
         "docs/index.md": [f"]({problem}.md)", f"](tutorials/{problem}.md)"],
-    }
-    lacking = []
-    for name, words in needed.items():
-        text = (ROOT / name).read_text() if (ROOT / name).exists() else None
-        if text is None:
-            lacking.append(f"{name} is to be written{' with ' * bool(words)}{', '.join(words)}")
-        else:
-            lacking += [f"{name} lacks {word}" for word in words if word not in text]
-    return lacking
+    }  # fmt: skip
+    texts = {name: path.read_text() for name in needed if (path := ROOT / name).exists()}
+    return [f"{name} is to be written, with {words}"
+            for name, words in needed.items() if name not in texts] + [
+        f"{name} lacks {word}"
+        for name, text in texts.items() for word in needed[name] if word not in text
+    ]  # fmt: skip
 
 
 @pytest.mark.parametrize("problem", PROBLEM_NAMES)
 def test_every_problem_is_on_every_required_page(problem: str) -> None:
     lacking = pages_that_lack(problem)
     assert not lacking, "\n".join(["", *lacking])
-
-
-def test_missing_pages_of_a_new_problem_are_named() -> None:
     assert len(pages_that_lack("groups of jobs")) == 8
+
+
+def without_code(text: str) -> str:
+    """The text of a page outside its blocks of code."""
+    return re.sub(r"^```.*?^```", "", text, flags=re.MULTILINE | re.DOTALL)
 
 
 def anchors(page: Path) -> set[str]:
     """The anchors of a page's headings, as a code host makes them."""
-    text = re.sub(r"^```.*?^```", "", page.read_text(), flags=re.MULTILINE | re.DOTALL)
-    headings = re.findall(r"^#+ (.*)$", text, re.MULTILINE)
+    headings = re.findall(r"^#+ (.*)$", without_code(page.read_text()), re.MULTILINE)
     return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
 
 
 @pytest.mark.parametrize("page", [*PAGES, ROOT / "CONTRIBUTING.md"], ids=name_of)
-def test_links_between_pages_lead_somewhere(page: Path) -> None:
-    text = re.sub(r"^```.*?^```", "", page.read_text(), flags=re.MULTILINE | re.DOTALL)
-    for target, anchor in re.findall(r"\]\((?!https?:)([^)#]*)(?:#([^)]*))?\)", text):
+def test_links_between_pages_have_targets(page: Path) -> None:
+    links = re.findall(r"\]\((?!https?:)([^)#]*)(?:#([^)]*))?\)", without_code(page.read_text()))
+    for target, anchor in links:
         there = page.parent / target if target else page
         assert there.exists(), target
         assert not anchor or anchor in anchors(there), f"{target}#{anchor}"
 
 
-def test_pages_name_tests_and_experiments_that_exist() -> None:
+def test_tests_and_experiments_named_by_pages_exist() -> None:
     tests = "".join(path.read_text() for path in (ROOT / "tests").glob("test_*.py"))
-    known = {entry.name for entry in EXPERIMENTS}
-    named = 0
+    known, named = {entry.name for entry in EXPERIMENTS}, set[str]()
     for page in PAGES:
         text = page.read_text()
-        assert [
-            name for name in set(re.findall(r"`(test_\w+)`", text)) if f"def {name}(" not in tests
-        ] == [], name_of(page)
+        for name in set(re.findall(r"`(test_\w+)`", text)):
+            assert f"def {name}(" in tests, name_of(page)
         for several in re.findall(r"cotenant reproduce((?:\s+[a-z]+-[\w.-]*\w)+)", text):
-            named += 1
-            assert set(several.split()) <= known, name_of(page)
-    assert named > 5
+            named |= set(several.split())
+    assert len(named) > 5
+    assert named <= known
 
 
-def test_files_of_the_package_that_pages_name_exist() -> None:
+def test_files_and_objects_of_the_package_named_by_pages_exist() -> None:
     folders = "analysis|baselines|cluster|instances|models|papers|solvers|verify"
-    missing = [
-        f"{name_of(page)}: {name}"
-        for page in [*PAGES, ROOT / "CONTRIBUTING.md"]
-        for name in re.findall(rf"`((?:{folders})/[\w/]*(?:\.py)?)`", page.read_text())
-        if not (ROOT / name).exists()
-    ]
+    missing, objects = [], 0
+    for page in [*PAGES, ROOT / "CONTRIBUTING.md"]:
+        text = page.read_text()
+        files = re.findall(rf"`((?:{folders})/[\w/]*(?:\.py)?)`", text)
+        missing += [f"{name_of(page)}: {name}" for name in files if not (ROOT / name).exists()]
+        names = sorted(set(re.findall(r"`(cotenant(?:\.\w+)+)", without_code(text))))
+        objects += len(names)
+        for name in names:
+            try:
+                pkgutil.resolve_name(name)
+            except (ImportError, AttributeError):
+                missing.append(f"{name_of(page)}: {name}")
     assert missing == []
+    assert objects > 20
 
 
 def test_front_page_picture_equals_method_results() -> None:
@@ -243,65 +240,38 @@ def test_front_page_picture_equals_method_results() -> None:
     assert cover.FILE.read_text() == cover.drawn(cover.measured())
 
 
-def test_the_glossary_has_the_words_that_reports_explain() -> None:
+def test_glossary_has_the_terms_that_reports_explain() -> None:
     page = (DOCS / "glossary.md").read_text()
     lacking = [word for word, text in WORDS.items() if f"| {word} | {text} |" not in page]
     assert lacking == []
 
 
-def test_readme_has_at_most_700_words() -> None:
+def test_readme_has_at_most_700_words_and_docs_90000() -> None:
     assert len((ROOT / "README.md").read_text().split()) <= 700
-
-
-def test_the_docs_have_at_most_90000_words() -> None:
     assert sum(len(page.read_text().split()) for page in SITE) <= 90_000
 
 
-def test_names_of_the_package_in_the_text_of_pages_exist() -> None:
-    missing, seen = [], 0
-    for page in PAGES:
-        text = re.sub(r"^```.*?^```", "", page.read_text(), flags=re.MULTILINE | re.DOTALL)
-        for name in sorted(set(re.findall(r"`(cotenant(?:\.\w+)+)", text))):
-            seen += 1
-            try:
-                pkgutil.resolve_name(name)
-            except (ImportError, AttributeError):
-                missing.append(f"{name_of(page)}: {name}")
-    assert missing == []
-    assert seen > 20
-
-
-def test_the_catalogue_page_has_every_method_and_metric() -> None:
+def test_catalogue_page_has_every_method_and_metric() -> None:
     maker = extension()
     for problem in PROBLEM_NAMES:
-        cards = re.findall(r'<section class="card" id="([^"]+)">', maker.methods(problem))
-        names = [method.name for method in cotenant.methods(problem)]
-        assert cards == [f"{problem}-{name}" for name in names]
-        assert "`" not in maker.methods(problem).replace("```", "")
-        metrics = re.findall(
-            r"^\| ([^|]+?) \|", maker.metrics(problem).replace("\\_", "_"), re.MULTILINE
-        )[2:]
-        assert metrics == [metric.name for metric in analysis_of(problem).metric_table]
+        cards = maker.methods(problem)
+        names = [f"{problem}-{method.name}" for method in cotenant.methods(problem)]
+        assert re.findall(r'<section class="card" id="([^"]+)">', cards) == names
+        assert "`" not in cards.replace("```", "")
+        table = maker.metrics(problem).replace("\\_", "_")
+        metrics = [metric.name for metric in analysis_of(problem).metric_table]
+        assert re.findall(r"^\| ([^|]+?) \|", table, re.MULTILINE)[2:] == metrics
 
 
 def test_site_directives_of_pages_can_be_built() -> None:
-    maker = extension()
-    asked = [
-        (page, *found)
-        for page in SITE
-        for found in re.findall(r"<!-- site: (\w+)(?: ([\w.-]+))? -->", page.read_text())
-    ]
+    maker, directive = extension(), re.compile(r"<!-- site: (\w+)(?: ([\w.-]+))? -->")
+    asked = [(page, *found) for page in SITE for found in directive.findall(page.read_text())]
     assert len(asked) > 20
     for page, kind, name in asked:
         assert kind in maker.PARTS, name_of(page)
-        if (
-            kind != "picture"
-        ):  # pictures are made of the page's own examples, which the tests above run
-            assert maker.PARTS[kind](name, "", name_of(page)) or kind == "page", (
-                name_of(page),
-                kind,
-                name,
-            )
+        # pictures are made of the page's own examples, which the tests above run
+        if kind not in ("picture", "page"):
+            assert maker.PARTS[kind](name, "", name_of(page)), (name_of(page), kind, name)
     approved(maker.site_links("[a](../CONTRIBUTING.md#b) [c](../../README.md)"))
     assert maker.filled("a\n<!-- site: page index -->\nb") == "a\nindex\nb"
     assert maker.filled("a\n<!-- site: page nowhere -->\nb") == "a\n\nb"
@@ -319,7 +289,13 @@ def test_reference_lists_every_public_function() -> None:
 
 def test_docstring_markup_is_converted_for_reference() -> None:
     pytest.importorskip("sphinx", reason="the site's own parts need the docs extra")
+    from sphinx.util.inspect import signature, stringify_signature
+
     compat = extension("numpydoc_compat")
+    head, entries = (
+        ["Parameters", "----------"],
+        ["    two", "    numbers.", "c : str", "    A type."],
+    )
     text = [
         "First.",
         "",
@@ -327,34 +303,14 @@ def test_docstring_markup_is_converted_for_reference() -> None:
         "",
         "Then |x| and `|y|`.",
         "",
-        "Parameters",
-        "----------",
+        *head,
         "a, b : two",
-        "    numbers.",
-        "c : str",
-        "    A type, as numpydoc has it.",
+        *entries[1:],
     ]
     made = compat.plain_marks(compat.formulas(compat.named_entries(text)))
-    assert made == [
-        "First.",
-        "",
-        "::",
-        "",
-        "    a + b",
-        "",
-        r"Then \|x\| and `|y|`.",
-        "",
-        "Parameters",
-        "----------",
-        "a, b",
-        "    two",
-        "    numbers.",
-        "c : str",
-        "    A type, as numpydoc has it.",
-    ]
+    code = ["First.", "", "::", "", "    a + b", "", r"Then \|x\| and `|y|`.", ""]
+    assert made == [*code, *head, "a, b", *entries]
     arrays = "(x: ~numpy.ndarray[tuple[~typing.Any, ...], ~numpy.dtype[~numpy.int64]] = <factory>)"
     assert compat.short_types(arrays) == "(x: ndarray[int64] = ...)"
-    from sphinx.util.inspect import signature, stringify_signature
-
     said = compat.short_types(stringify_signature(signature(fuga_tree), unqualified_typehints=True))
     approved(said)

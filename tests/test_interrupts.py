@@ -19,6 +19,9 @@ from support.messages import approved
 import cotenant
 from cotenant.analysis.run.result import Result
 from cotenant.analysis.run.rows import read_rows
+from cotenant.papers.experiment import Experiment
+from cotenant.papers.fuga import PAPER
+from cotenant.papers.run import run_tasks, tasks
 from cotenant.solvers import interrupts
 from cotenant.solvers.interrupts import abandoning, deferred
 
@@ -41,23 +44,15 @@ def interrupt(number: int = signal.SIGINT) -> None:
 # One process: what is put off, and until when.
 
 
-def test_deferred_interrupt_is_raised_after_block() -> None:
+@pytest.mark.parametrize("interrupts", [1, 2])
+def test_deferred_interrupt_is_raised_after_block_and_second_at_once(interrupts: int) -> None:
     seen = []
     with pytest.raises(KeyboardInterrupt), deferred():  # noqa: PT012
-        interrupt()
-        seen.append("whole")
-    assert seen == ["whole"]
+        for number in range(interrupts):
+            interrupt()
+            seen.append(number)
+    assert seen == [0]
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
-
-
-def test_second_interrupt_is_raised_at_once() -> None:
-    seen = []
-    with pytest.raises(KeyboardInterrupt), deferred():  # noqa: PT012
-        interrupt()
-        seen.append("first")
-        interrupt()
-        seen.append("second")
-    assert seen == ["first"]
 
 
 def test_deferred_interrupt_can_be_consumed() -> None:
@@ -113,10 +108,8 @@ def test_interrupt_swallowed_by_python_is_raised_again(monkeypatch: pytest.Monke
 
 
 def test_interrupt_after_method_keeps_answer(interrupt_at: Any) -> None:
-    start, last_step = (
-        cotenant.solve(TINY, "GR").solution,
-        "cotenant.analysis.run.question.Question.settled",
-    )
+    start = cotenant.solve(TINY, "GR").solution
+    last_step = "cotenant.analysis.run.question.Question.settled"
     interrupt_at(last_step)
     found = cotenant.solve(TINY, "optimal", start=start)
     assert (found.status.value, found.stop.value, found.gap) == ("optimal", "interrupted", 0)
@@ -124,18 +117,12 @@ def test_interrupt_after_method_keeps_answer(interrupt_at: Any) -> None:
     assert cotenant.compare([TINY], ["optimal", "GR"]).interrupted
 
 
-def test_interrupt_during_start_search_keeps_incumbent(
-    interrupt_at: Any,
-) -> None:
+def test_interrupt_during_start_search_keeps_incumbent(interrupt_at: Any) -> None:
     first = cotenant.solve(TINY, "SMR").solution
     calls = interrupt_at("cotenant.analysis.run.starts.Starts._ask", 2)
     found = cotenant.solve(TINY, "optimal")
-    assert len(calls) == 2
-    assert (found.solution, found.status.value, found.stop.value) == (
-        first,
-        "feasible",
-        "interrupted",
-    )
+    assert (len(calls), found.solution) == (2, first)
+    assert (found.status.value, found.stop.value) == ("feasible", "interrupted")
     assert found.metrics
 
 
@@ -159,19 +146,23 @@ def command(prepare: str, *arguments: str, ignored: bool = False) -> subprocess.
     """The console entry in a process of its own, after some lines that are not ours."""
     script = ENTRY.format(tests=str(Path(__file__).parent), prepare=prepare)
     first = "import signal; signal.signal(signal.SIGINT, signal.SIG_IGN)" if ignored else ""
-    return subprocess.Popen(
-        [sys.executable, "-c", f"{first}\n{script}", *arguments],
-        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-    )  # fmt: skip
+    words = [sys.executable, "-c", f"{first}\n{script}", *arguments]
+    return subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
+def ended(child: subprocess.Popen[str], code: int) -> tuple[str, str]:
+    """What a command printed that exits with this code, and the last line of its errors."""
+    stdout, stderr = child.communicate(timeout=600)
+    assert child.returncode == code, stderr
+    assert "Traceback" not in stderr
+    return stdout, last(stderr)
 
 
 def last(stderr: str) -> str:
     """The last line that a slow machine does not add to."""
-    return [
-        line
-        for line in stderr.splitlines()
-        if "s to start" not in line and "(not counted)" not in line
-    ][-1]
+    slow = ("s to start", "(not counted)")
+    lines = [line for line in stderr.splitlines() if not any(word in line for word in slow)]
+    return (lines or [""])[-1]
 
 
 @pytest.mark.parametrize(
@@ -186,72 +177,65 @@ def last(stderr: str) -> str:
 def test_signal_during_import_prints_one_line(
     number: int, code: int, module: str, tmp_path: Path
 ) -> None:
-    """Ctrl-C in the first .3 s was a traceback of imports."""
     (tmp_path / f"{module}.py").write_text(
         f"import os, signal, time\nos.kill(os.getpid(), {number})\nfor _ in range(1000): "
         f"pass\nfrom {module} import nothing\n"
     )
     done = command(f"sys.path.insert(0, {str(tmp_path)!r})", "solve", "colocation/tiny", "-m", "GR")
-    stdout, stderr = done.communicate(timeout=600)
-    assert (done.returncode, stdout) == (code, "")
-    approved(last(stderr))
-    assert "Traceback" not in stderr
+    stdout, line = ended(done, code)
+    assert stdout == ""
+    approved(line)
 
 
-@pytest.mark.parametrize("module", ["cores", "codes"])
+@pytest.mark.parametrize("module", ["cotenant.solvers.cores", "cotenant.cli.codes"])
 def test_early_interrupt_prints_one_line(module: str, tmp_path: Path) -> None:
     """Python 3.11 makes a RuntimeError of it."""
-    planted = (
+    planted = tmp_path / "planted.py"
+    planted.write_text(
         "import os, signal\nclass Name:\n  def __set_name__(self, *_):\n    "
         "os.kill(os.getpid(), signal.SIGINT)\n"
         "    [0 for _ in range(1000)]\nclass Named:\n  name = Name()\n"
     )
-    place = {"cores": "cotenant.solvers.cores", "codes": "cotenant.cli.codes"}[module]
-    (tmp_path / "planted.py").write_text(planted)
     finder = f"""
 import importlib.util
 class Planted:
     def find_spec(name, path=None, target=None):
-        if name == {place!r}:
-            return importlib.util.spec_from_file_location(name, {str(tmp_path / "planted.py")!r})
+        if name == {module!r}:
+            return importlib.util.spec_from_file_location(name, {str(planted)!r})
 sys.meta_path.insert(0, Planted)
 """
-    done = command(finder, "solve", "colocation/tiny", "-m", "GR")
-    stdout, stderr = done.communicate(timeout=600)
-    assert (done.returncode, stdout) == (130, "")
-    approved(stderr)
+    stdout, line = ended(command(finder, "solve", "colocation/tiny", "-m", "GR"), 130)
+    assert stdout == ""
+    approved(line)
+
+
+SOLVE = ("solve", "colocation/tiny", "-m", "optimal")
 
 
 @FEW_SIGNALS
-def test_solve_keeps_the_best_answer(number: int, code: int, tmp_path: Path) -> None:
+def test_interrupted_solve_keeps_incumbent(number: int, code: int, tmp_path: Path) -> None:
     note, out = tmp_path / "note", tmp_path / "result.json"
     keeps = KEEPS.format(method="keeps_best", note=str(note))
-    solving = command(
-        keeps, "solve", "colocation/tiny", "-m", "optimal", "--out", str(out), "--json"
-    )
+    solving = command(keeps, *SOLVE, "--out", str(out), "--json")
     bad.waited_for(note)
     solving.send_signal(number)
-    stdout, stderr = solving.communicate(timeout=600)
-    assert solving.returncode == code
-    approved(last(stderr))
+    stdout, line = ended(solving, code)
+    approved(line)
     result = Result.read(out)
     assert (result.stop.value, json.loads(stdout)) == ("interrupted", json.loads(out.read_text()))
     cotenant.check(TINY, result.solution)
 
 
 @pytest.mark.slow
-def test_sigterm_keeps_the_best_answer_where_ctrl_c_is_ignored(tmp_path: Path) -> None:
+def test_sigterm_keeps_incumbent_where_ctrl_c_is_ignored(tmp_path: Path) -> None:
     """As in a batch script, whose background commands ignore Ctrl-C."""
     note, out = tmp_path / "note", tmp_path / "result.json"
     keeps = KEEPS.format(method="keeps_best", note=str(note))
-    solving = command(
-        keeps, "solve", "colocation/tiny", "-m", "optimal", "--out", str(out), ignored=True
-    )
+    solving = command(keeps, *SOLVE, "--out", str(out), ignored=True)
     bad.waited_for(note)
     solving.send_signal(signal.SIGINT)
     solving.send_signal(signal.SIGTERM)
-    solving.communicate(timeout=600)
-    assert solving.returncode == 143
+    ended(solving, 143)
     assert Result.read(out).solution is not None
 
 
@@ -260,27 +244,20 @@ def test_sigterm_keeps_the_best_answer_where_ctrl_c_is_ignored(tmp_path: Path) -
 def test_interrupt_without_answer_exits_with_signal_code(
     number: int, code: int, tmp_path: Path
 ) -> None:
-    """It printed a table without a value and exited with 1. No policy has an answer either."""
     note = tmp_path / "note"
-    solving = command(
-        KEEPS.format(method="keeps_nothing", note=str(note))
-        + "import cotenant.analysis.run.starts as starts; starts.Starts.look = lambda *_: None\n",
-        "solve",
-        "colocation/tiny",
-        "-m",
-        "optimal",
+    no_policy = (
+        "import cotenant.analysis.run.starts as starts; starts.Starts.look = lambda *_: None\n"
     )
+    solving = command(KEEPS.format(method="keeps_nothing", note=str(note)) + no_policy, *SOLVE)
     bad.waited_for(note)
     solving.send_signal(number)
-    stdout, stderr = solving.communicate(timeout=600)
-    assert (solving.returncode, stdout) == (code, "")
-    approved(last(stderr))
+    stdout, line = ended(solving, code)
+    assert stdout == ""
+    approved(line)
 
 
 @pytest.mark.slow
-def test_signal_during_output_waits_for_complete_output(
-    tmp_path: Path,
-) -> None:
+def test_signal_during_output_waits_for_complete_output(tmp_path: Path) -> None:
     out = tmp_path / "result.json"
     during = """
 from cotenant.analysis.run.result import Result
@@ -288,20 +265,16 @@ write = Result.write
 Result.write = lambda result, path: (os.kill(os.getpid(), signal.SIGINT), write(result, path))
 """
     solving = command(during, "solve", "colocation/tiny", "-m", "GR", "--out", str(out))
-    stdout, stderr = solving.communicate(timeout=600)
-    assert solving.returncode == 130
+    stdout, line = ended(solving, 130)
     assert "mean penalty 0.0425" in stdout
-    approved(last(stderr))
+    approved(line)
     assert Result.read(out).objective == pytest.approx(0.0425)
 
 
 @pytest.mark.slow
 def test_signal_after_output_is_ignored(tmp_path: Path) -> None:
     late = "import atexit; atexit.register(os.kill, os.getpid(), signal.SIGINT)"
-    solving = command(late, "methods", "numa")
-    stdout, _ = solving.communicate(timeout=600)
-    assert solving.returncode == 0
-    assert "fluid-power" in stdout
+    assert "fluid-power" in ended(command(late, "methods", "numa"), 0)[0]
 
 
 @pytest.mark.slow
@@ -335,29 +308,21 @@ room.compare = lambda instances, methods, **rest: compare(
 
 
 @pytest.mark.slow
-def test_sigterm_to_process_group_is_one_interrupt(
-    tmp_path: Path,
-) -> None:
+def test_sigterm_to_process_group_is_one_interrupt(tmp_path: Path) -> None:
     note = tmp_path / "note"
 
     def terminate() -> None:
         child = int(bad.waited_for(note))
-        for number in (
-            signal.SIGSTOP,
-            signal.SIGTERM,
-            signal.SIGINT,
-            signal.SIGCONT,
-        ):  # both come to it at the same time
+        # both signals come to it at the same time
+        for number in (signal.SIGSTOP, signal.SIGTERM, signal.SIGINT, signal.SIGCONT):
             os.kill(child, number)
 
     killer = threading.Thread(target=terminate, daemon=True)
     killer.start()
     found = cotenant.compare([TINY], [bad.keeps_best, "GR"], jobs=1, options={"note": str(note)})
     killer.join()
-    assert [(row["method"], row["stop"]) for row in found.rows] == [
-        ("keeps_best", "interrupted"),
-        ("GR", "finished"),
-    ]
+    stops = [(row["method"], row["stop"]) for row in found.rows]
+    assert stops == [("keeps_best", "interrupted"), ("GR", "finished")]
 
 
 @pytest.mark.slow
@@ -376,14 +341,7 @@ def test_interrupt_delivered_to_other_thread_is_handled(tmp_path: Path) -> None:
     assert [row["stop"] for row in found.rows] == ["interrupted"]
 
 
-def test_interrupted_experiment_ends_as_a_whole(
-    tmp_path: Path,
-) -> None:
-    """Its methods kept their best answers, and it went on with them."""
-    from cotenant.papers.experiment import Experiment
-    from cotenant.papers.fuga import PAPER
-    from cotenant.papers.run import run_tasks, tasks
-
+def test_interrupted_experiment_stops_all_experiments(tmp_path: Path) -> None:
     def stopped() -> list[Any]:
         try:
             interrupt()

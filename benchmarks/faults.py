@@ -153,7 +153,7 @@ FAULTS = r"""
 + uses.append((rates[0] * worth[i] + rates[1] * worth[j], 2 * job[i] + 2 * job[j]))
 
 @ verify/accelerators.py: an answer may use twice the devices
-? proofs_accelerators::test_answers_that_do_not_fit_are_refused
+? proofs_accelerators::test_proved_shares_beyond_devices_are_refused
 - any(s > over * n for s, n in zip(spent, there, strict=True))
 + any(s > 2 * over * n for s, n in zip(spent, there, strict=True))
 

@@ -64,7 +64,7 @@ def tiny() -> Accelerators:
         {"steps": None, "deadline": [10, 10]},
     ],
 )
-def test_wrong_fields_are_refused(changes: dict[str, object]) -> None:
+def test_accelerators_with_invalid_fields_are_refused(changes: dict[str, object]) -> None:
     with refused(InvalidInstance):
         tiny().replace(**changes)
 

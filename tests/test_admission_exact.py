@@ -128,7 +128,7 @@ def proved(instance: Admission, outcome: Outcome, value: float) -> None:
     [{}, {"engine": "cp-sat"}, {"route": "columns"}, {"route": "program"}],
     ids=["auto", "cp-sat", "columns", "program"],
 )
-def test_the_optimum_equals_enumeration(seed: int, options: dict[str, Any]) -> None:
+def test_admission_optimum_equals_enumeration(seed: int, options: dict[str, Any]) -> None:
     outcome = optimal(tiny(seed), **options)
     best = max(value for value, _, _ in enumerated(seed))
     proved(tiny(seed), outcome, best)
@@ -183,7 +183,7 @@ def test_most_speed_and_then_most_jobs_equal_enumeration(seed: int) -> None:
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_the_frontier_equals_enumeration(seed: int) -> None:
+def test_admission_frontier_equals_enumeration(seed: int) -> None:
     expected: list[tuple[int, float]] = []
     for pairs in sorted({pairs for _, _, pairs in enumerated(seed)}):
         best = max(value for value, _, count in enumerated(seed) if count == pairs)
@@ -283,7 +283,7 @@ def middle(seed: int) -> Admission:
 @pytest.mark.sampled(2)
 @pytest.mark.parametrize("seed", seeds(4, 2))
 @pytest.mark.parametrize("least", [0, 3])
-def test_the_readable_model_and_the_arrays_have_one_optimum(seed: int, least: int) -> None:
+def test_readable_admission_model_has_optimum_of_arrays(seed: int, least: int) -> None:
     instance = tiny(seed) if seed % 2 else middle(seed)
     least = min(least, most_possible(instance))
     arrays = assignment_program(instance, least_jobs=least)
@@ -293,7 +293,7 @@ def test_the_readable_model_and_the_arrays_have_one_optimum(seed: int, least: in
     assert values[1] == pytest.approx(values[0] * arrays.scale, abs=1e-6)
 
 
-def test_any_core_prices_give_a_bound_above_the_optimum() -> None:
+def test_core_prices_bound_every_assignment() -> None:
     rng = np.random.default_rng(6)
     for seed in SEEDS:
         instance, best = tiny(seed), max(value for value, _, _ in enumerated(seed))

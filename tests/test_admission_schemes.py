@@ -143,7 +143,7 @@ def blocking_by_definition(instance: Admission, answer: Assignment) -> set[tuple
 
 
 @pytest.mark.parametrize("instance", drawn(40), ids=lambda one: one.name)
-def test_blocking_pairs_are_those_of_the_definition(instance: Admission) -> None:
+def test_blocking_pairs_equal_definition(instance: Admission) -> None:
     for policy in POLICIES.values():
         answer = policy(instance)
         counted = blocking_pairs(instance, answer)
@@ -152,7 +152,7 @@ def test_blocking_pairs_are_those_of_the_definition(instance: Admission) -> None
         ) == blocking_by_definition(instance, answer)
 
 
-def test_the_speed_on_an_empty_vm_is_the_sum_of_the_fastest_cores() -> None:
+def test_speed_on_empty_vm_sums_fastest_cores() -> None:
     for instance in drawn(20):
         table = speeds_on(instance, instance.cores)
         for j in range(instance.jobs):
@@ -175,7 +175,7 @@ def test_relabeling_jobs_of_different_threads_only_permutes_answer(name: str) ->
         ).all()
 
 
-def test_metrics_follow_their_formulas() -> None:
+def test_admission_metrics_by_hand() -> None:
     instance = cotenant.read("admission/tiny")
     assert isinstance(instance, Admission)
     row = metrics(instance, POLICIES["DA1"](instance))

@@ -67,7 +67,7 @@ def brute_reply(market: Market, price: np.ndarray, user: int, grid: int = 4000) 
 
 
 @pytest.mark.parametrize("seed", range(6))
-def test_the_closed_form_best_reply_is_the_best_split_of_the_budget(seed: int) -> None:
+def test_best_reply_equals_best_budget_split_on_grid(seed: int) -> None:
     rng = np.random.default_rng(seed)
     market = drawn(seed, users=5, servers=4, jobs=2, low=0.0, high=1.0, budgets="lognormal")
     fraction = market.parallel_fraction.copy()
@@ -91,7 +91,7 @@ def test_single_server_equilibrium_splits_by_budget() -> None:
     assert prices(outcome) == pytest.approx([0.5])
 
 
-def test_two_users_with_mirrored_jobs_pay_equal_prices_and_trade() -> None:
+def test_mirrored_jobs_have_equal_prices_by_hand() -> None:
     # By symmetry both prices are 1/10; user 0 moves cores to its parallel job until marginal
     # utilities are equal:
     # sqrt(.5)/(.5 + .5 x) = sqrt(.9)/(.9 + .1 (10 - x))
@@ -263,9 +263,7 @@ def test_equilibrium_is_invariant_under_relabeling() -> None:
 
 
 @pytest.mark.slow
-def test_the_corrected_bid_rule_finds_the_equilibrium_and_the_printed_one_does_not_when_work_varies() -> (
-    None
-):
+def test_printed_bid_rule_misses_equilibrium_if_work_varies_within_user() -> None:
     market = drawn(0, users=50, servers=50, jobs=10)
     regret = {}
     for rule in ("corrected", "printed"):
@@ -279,7 +277,7 @@ def test_the_corrected_bid_rule_finds_the_equilibrium_and_the_printed_one_does_n
     )  # its fixed point: the market with w^2
 
 
-def test_fewer_than_two_hundred_rounds_suffice_at_the_tolerance_the_thesis_leaves_out() -> None:
+def test_proportional_response_ends_within_200_rounds_at_default_movement() -> None:
     outcome = proportional_response(
         population(users=300, servers=300, rng=np.random.default_rng(0))
     )
@@ -409,7 +407,7 @@ def test_market_with_serial_linear_and_idle_jobs() -> None:
     assert cotenant.solve(market, "fisher").metrics["sharing_index"] >= 1 - 1e-7
 
 
-def test_a_method_that_stops_early_never_says_optimal() -> None:
+def test_fisher_stopped_early_is_feasible_without_bound() -> None:
     market = drawn(0, users=100, servers=100)
     short = fisher(market, route="proportional", warm_rounds=1, rounds=1)
     assert short.status is Status.FEASIBLE
@@ -463,7 +461,7 @@ def test_forged_equilibrium_is_withdrawn() -> None:
     assert "not accepted" in result.certificate["withdrawn"]
 
 
-def test_a_warm_start_from_nearby_prices_gives_the_same_equilibrium() -> None:
+def test_fisher_from_nearby_prices_gives_same_equilibrium() -> None:
     market = drawn(3)
     before = answer(fisher(market))
     later = market.replace(
@@ -475,7 +473,7 @@ def test_a_warm_start_from_nearby_prices_gives_the_same_equilibrium() -> None:
         fisher(later, start=Allocation(before.cores))
 
 
-def test_the_jacobian_is_the_derivative_of_the_excess_demand() -> None:
+def test_jacobian_equals_finite_differences_of_excess_demand() -> None:
     scaled_market = ScaledMarket.of(drawn(1, users=8, servers=6, jobs=3))
     price = np.random.default_rng(0).uniform(0.5, 1.5, 6)
     at = reply(scaled_market, price)
@@ -570,9 +568,7 @@ FAMILIES = [("linear", 0.5), ("ces", 0.5), ("ces", -2.0), ("cobb-douglas", 0.5),
 
 
 @pytest.mark.parametrize(("utility", "rho"), FAMILIES)
-def test_a_homogeneous_best_reply_beats_random_ways_to_spend_the_budget(
-    utility: str, rho: float
-) -> None:
+def test_homogeneous_best_reply_beats_random_spending(utility: str, rho: float) -> None:
     market = drawn(2, users=6, servers=6, jobs=3)
     rng = np.random.default_rng(0)
     price = rng.exponential(size=6)
@@ -597,7 +593,7 @@ def test_eisenberg_gale_is_not_the_equilibrium_of_amdahl_utilities() -> None:
 
 
 @pytest.mark.slow
-def test_a_thousand_users_and_servers_reach_the_certificate() -> None:
+def test_thousand_users_are_certified_by_newton_alone() -> None:
     market = population(users=1000, servers=1000, work="lognormal", rng=np.random.default_rng(0))
     outcome = fisher(market)
     assert outcome.status is Status.OPTIMAL

@@ -175,7 +175,7 @@ def test_unreachable_sharing_index_is_infeasible() -> None:
 
 
 @pytest.mark.slow
-def test_a_hundred_users_are_proved_at_every_index() -> None:
+def test_frontier_of_hundred_users_is_proved_at_every_index() -> None:
     for name in ("groups-100", "pool-100"):
         market = cotenant.read(f"market/{name}")
         (found,) = price_frontiers(market)
@@ -200,7 +200,7 @@ def test_identical_users_have_one_sharing_index() -> None:
     assert found.points[0].reached == pytest.approx(1.0)
 
 
-def test_there_is_no_frontier_without_useful_jobs_or_for_other_families() -> None:
+def test_frontier_without_useful_jobs_or_for_other_families_is_empty() -> None:
     market = cotenant.read("market/tiny")
     assert price_frontiers(market.replace(work=np.zeros(market.jobs))) == ()
     assert price_frontiers(market, utility="linear") == ()

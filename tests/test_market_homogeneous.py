@@ -64,7 +64,7 @@ def test_prices_of_drawn_markets_meet_the_conditions_of_an_equilibrium(
 
 @pytest.mark.parametrize("number", numbers(40, 2))
 @pytest.mark.parametrize(("utility", "rho"), FAMILIES)
-def test_welfare_is_that_of_the_program_of_cvxpy(utility: Any, rho: float, number: int) -> None:
+def test_homogeneous_welfare_equals_convex_program(utility: Any, rho: float, number: int) -> None:
     market = drawn(number)
     outcome = nash_welfare(market, utility=utility, rho=rho)
     program = eisenberg_gale(market, utility, rho)
@@ -105,7 +105,7 @@ def test_quasi_linear_users_with_little_money_are_linear_ones() -> None:
     assert both[0].bound == pytest.approx(both[1].bound)
 
 
-def test_cores_that_leontief_users_do_not_need_are_free() -> None:
+def test_leontief_servers_with_spare_cores_have_zero_price() -> None:
     market = Market([1.0, 4.0], [1.0, 2.0], [0, 0, 1], [0, 1, 0], np.ones(3), [1.0, 1.0, 1.0])
     outcome = nash_welfare(market, utility="leontief")
     assert answer(outcome).price == pytest.approx([3.0, 0.0])

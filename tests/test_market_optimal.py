@@ -208,7 +208,7 @@ def test_leximin_at_time_limit_bounds_first_level(engines: Any, counted: int, le
     assert recheck(market, result).broken == ()
 
 
-def test_the_greedy_takes_cores_one_by_one_as_the_thesis_says() -> None:
+def test_greedy_equals_core_by_core_assignment() -> None:
     market = drawn(0, users=40, servers=10, jobs=5, cores=24.0)
     expected = np.zeros(market.jobs)
     for server in range(market.servers):
@@ -224,14 +224,14 @@ def test_the_greedy_takes_cores_one_by_one_as_the_thesis_says() -> None:
     assert greedy_oracle(market).cores.tolist() == expected.tolist()
 
 
-def test_ties_go_to_the_lowest_job() -> None:
+def test_greedy_ties_go_to_lowest_job() -> None:
     market = Market([3], [1, 1], [0, 1], [0, 0], [0.9, 0.9], [1, 1])
     assert greedy_oracle(market).cores.tolist() == [2, 1]
     linear = market.replace(parallel_fraction=[1.0, 1.0])
     assert greedy_oracle(linear).cores.tolist() == [3, 0]
 
 
-def test_two_jobs_share_a_server_where_their_marginal_utilities_are_equal() -> None:
+def test_utilitarian_equalizes_marginal_utilities_by_hand() -> None:
     # sqrt(.5)/(.5 + .5 x) = sqrt(.9)/(.9 + .1 (10 - x)), worked by hand
     market = Market([10], [1, 1], [0, 1], [0, 0], [0.5, 0.9], [1, 1])
     a, b = np.sqrt(0.5), np.sqrt(0.9)
@@ -240,7 +240,7 @@ def test_two_jobs_share_a_server_where_their_marginal_utilities_are_equal() -> N
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_the_nash_welfare_is_that_of_the_convex_program(seed: int) -> None:
+def test_nash_welfare_equals_convex_program(seed: int) -> None:
     market = drawn(seed, users=12, servers=8, jobs=4, budgets="lognormal")
     fraction = market.parallel_fraction.copy()
     fraction[:8] = [0.0, 1.0] * 4
@@ -288,7 +288,7 @@ def test_small_markets_are_solved_without_gap(kind: str, number: int) -> None:
 
 
 @pytest.mark.parametrize("rule", ["largest-remainder", "user-deficit", "least-envy"])
-def test_rounding_goes_down_or_up_and_gives_every_core_away(rule: Any) -> None:
+def test_rounding_changes_each_job_by_less_than_a_core_and_uses_all_cores(rule: Any) -> None:
     market = drawn(0, users=8, servers=5, jobs=3, low=0.55, high=0.99)
     before = answer(fisher(market))
     after = round_cores(market, before, rule)
@@ -299,7 +299,7 @@ def test_rounding_goes_down_or_up_and_gives_every_core_away(rule: Any) -> None:
     assert given == pytest.approx(np.where(np.bincount(market.server, minlength=5) > 0, 24, 0))
 
 
-def test_the_largest_remainder_by_hand() -> None:
+def test_largest_remainder_rounding_by_hand() -> None:
     market = Market([10], [1, 1, 1], [0, 1, 2], [0, 0, 0], [0.9, 0.9, 0.9], [1, 1, 1])
     rounded = round_cores(market, Allocation([3.4, 3.5, 3.1]), "largest-remainder")
     assert rounded.cores.tolist() == [3, 4, 3]
@@ -343,7 +343,7 @@ def test_rounded_equilibrium_loses_its_status() -> None:
 
 
 @pytest.mark.slow
-def test_least_envy_refuses_two_jobs_of_a_user_on_one_server_and_large_markets() -> None:
+def test_least_envy_rounding_refuses_shared_servers_and_large_markets() -> None:
     market = Market([10], [1, 1], [0, 0, 1], [0, 0, 0], [0.5, 0.9, 0.9], [1, 1, 1])
     with refused(InvalidOption):
         fisher(market, rounding="least-envy")
@@ -365,7 +365,7 @@ def test_integer_core_programs_refuse_large_markets() -> None:
         nash_welfare(drawn(0), whole=True, utility="linear")
 
 
-def test_the_envy_matrix_of_two_users_by_hand() -> None:
+def test_envy_matrix_of_two_users_by_hand() -> None:
     # one server, f = 1: utilities are cores, so e = own / other
     market = Market([10], [1, 1], [0, 1], [0, 0], [1, 1], [1, 2])
     matrix = envy_matrix(market, Allocation([4, 6]))

@@ -87,7 +87,7 @@ def test_g_i_with_predictions_loses_utility_but_no_core() -> None:
     assert guessed.cores.sum() == known.cores.sum()
 
 
-def test_xc_m_s_best_reply_is_the_best_split_of_the_bids() -> None:
+def test_xc_m_best_reply_equals_best_bid_split_on_grid() -> None:
     market = drawn(2, users=4, servers=3, jobs=2)
     outcome = exchange_modified(market, tolerance=1e-12, rounds=5000)
     found = answer(outcome)
@@ -111,7 +111,7 @@ def test_xc_m_s_best_reply_is_the_best_split_of_the_bids() -> None:
         assert own >= max(worth(share) for share in np.linspace(0, 1, 3001)) * (1 - 1e-9)
 
 
-def test_xc_m_is_a_nash_but_not_a_market_equilibrium_and_keeps_the_claimed_envy_freeness() -> None:
+def test_xc_m_is_nash_but_no_market_equilibrium_and_nearly_envy_free() -> None:
     market = drawn(0, users=40, servers=40, groups=4, jobs=8, work="one")
     outcome = exchange_modified(market)
     assert outcome.certificate["nash_regret"] <= 1e-6
@@ -122,7 +122,7 @@ def test_xc_m_is_a_nash_but_not_a_market_equilibrium_and_keeps_the_claimed_envy_
     assert audit.below == 0
 
 
-def test_hill_climbing_that_halves_its_steps_ends_further_from_the_nash_equilibrium() -> None:
+def test_hill_climbing_with_early_halving_has_larger_nash_regret() -> None:
     market = drawn(0)
     hasty, patient = exchange(market), exchange(market, halving="on-failure", rounds=500)
     assert hasty.certificate["nash_regret"] > 10 * patient.certificate["nash_regret"]
@@ -166,7 +166,7 @@ def test_envy_matrix_equals_plain_loops(seed: int) -> None:
     assert expected[np.flatnonzero(envious), whom[envious]] == pytest.approx(index[envious])
 
 
-def test_another_s_cores_are_split_over_one_s_own_jobs_there_as_well_as_possible() -> None:
+def test_envy_values_others_cores_at_best_split_over_own_jobs() -> None:
     market = Market([20], [1, 1], [0, 0, 1], [0, 0, 0], [0.5, 0.9, 0.9], [1, 2, 1])
     found = Allocation([2, 2, 16])
     best = max(amdahl(x, 0.5) + 2 * amdahl(16 - x, 0.9) for x in np.linspace(0, 16, 16001))
@@ -174,7 +174,7 @@ def test_another_s_cores_are_split_over_one_s_own_jobs_there_as_well_as_possible
     assert envy_matrix(market, found)[0, 1] == pytest.approx(own / best, rel=1e-6)
 
 
-def test_the_worst_pair_s_group_is_named() -> None:
+def test_envy_audit_names_group_of_worst_pair() -> None:
     market = cotenant.read("market/groups-100")
     audit = envy_audit(market, greedy_oracle(market))
     assert audit.group.tolist() == list(range(audit.group[0], audit.group[0] + 10))
@@ -212,9 +212,7 @@ def test_static_shares_equal_plain_loops(share: Share) -> None:
     assert sharing_index(market, found, share) == pytest.approx(ratios.min())
 
 
-def test_equal_shares_have_index_one_against_themselves_and_the_equilibrium_does_not_always() -> (
-    None
-):
+def test_equilibrium_may_be_below_equal_shares_per_job() -> None:
     market = population(users=100, servers=100, rng=np.random.default_rng(0))
     assert sharing_index(market, equal_share(market), "jobs") == pytest.approx(1)
     equilibrium = answer(fisher(market))
@@ -224,7 +222,7 @@ def test_equal_shares_have_index_one_against_themselves_and_the_equilibrium_does
     )  # the claim of section 3.4.5 fails against the text's own ES
 
 
-def test_tenants_and_jobs_differ_when_a_user_has_two_jobs_on_a_server() -> None:
+def test_shares_by_tenants_and_by_jobs_differ_if_user_has_two_jobs() -> None:
     market = Market([12], [1, 1], [0, 0, 1], [0, 0, 0], [1.0, 1.0, 1.0], [1, 1, 1])
     assert static_utilities(market, "tenants") == pytest.approx([6, 6])
     assert static_utilities(market, "jobs") == pytest.approx([8, 4])

@@ -54,7 +54,7 @@ def test_solver_results_are_certified(seed: int) -> None:
             assert abs(level.value - level.bound) <= Fraction(1, 10**8) * (1 + abs(level.value))
 
 
-def test_deadlines_are_part_of_the_claim() -> None:
+def test_proof_without_deadlines_is_refused_with_them() -> None:
     instance = tiny().replace(deadline=[3000, np.inf])
     proof = proved(instance, "min-cost", least=0.5)
     cheaper = proved(tiny(), "min-cost", least=0.5)
@@ -210,7 +210,7 @@ def test_too_long_prices_exceed_verifier_work() -> None:
         [[0, -2, 0, 1]],
     ],
 )
-def test_answers_that_do_not_fit_are_refused(shares: list[list[int]]) -> None:
+def test_proved_shares_beyond_devices_are_refused(shares: list[list[int]]) -> None:
     with refused(Refused):
         max_min(case_of(tiny(), {"over": 1, "shares": shares}, {}, []))
 
@@ -291,7 +291,7 @@ FORGERIES: dict[str, Any] = {
 @pytest.mark.sampled(2)
 @pytest.mark.parametrize("method", dict.fromkeys(name for name, _ in QUESTIONS))
 @pytest.mark.parametrize("change", FORGERIES.values(), ids=FORGERIES)
-def test_a_forgery_is_refused(change: Any, method: str) -> None:
+def test_forged_time_shares_proof_is_refused(change: Any, method: str) -> None:
     made(method).refuses(change)
 
 
@@ -308,7 +308,7 @@ LEVELS: dict[str, Any] = {
 }
 
 
-def test_the_first_level_of_entities_is_about_all_types() -> None:
+def test_hierarchical_first_level_covers_all_types() -> None:
     proof = proved(drawn(4), "hierarchical")
     assert proof.proof.levels[0].value < proof.proof.levels[1].value
     proof.refuses(LEVELS["a level of types that have less"])

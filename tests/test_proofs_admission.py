@@ -17,7 +17,7 @@ from cotenant.verify.admission import admission_speed
 
 
 @pytest.mark.slow
-def test_the_most_speed_by_enumeration_is_certified_and_mostly_met_exactly() -> None:
+def test_enumerated_total_speed_is_certified_and_mostly_exact() -> None:
     exact = 0
     for seed in range(12):
         instance = admission(seed)
@@ -55,7 +55,7 @@ def table_one() -> Proved:
 
 
 @pytest.mark.slow
-def test_the_first_comparison_of_hines_and_romano_is_certified_to_eight_digits() -> None:
+def test_hines_romano_comparison_i_is_certified_to_eight_digits() -> None:
     assert 0 <= table_one().bound - table_one().value <= table_one().value / 10**8
 
 
@@ -96,7 +96,7 @@ FORGERIES: dict[str, Any] = {
 
 @pytest.mark.sampled(2)
 @pytest.mark.parametrize("change", FORGERIES.values(), ids=FORGERIES)
-def test_a_forgery_is_refused(change: Any) -> None:
+def test_forged_admission_proof_is_refused(change: Any) -> None:
     table_one().refuses(change)
 
 

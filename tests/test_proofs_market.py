@@ -141,7 +141,7 @@ def off(proof: Proved) -> Fraction:
 
 
 @pytest.mark.parametrize("fraction", [0.0, 1e-300, 1e-12, 1e-3])
-def test_a_job_that_needs_a_sliver_of_a_core_keeps_it(fraction: float) -> None:
+def test_proof_keeps_cores_of_nearly_serial_job(fraction: float) -> None:
     market = Market(
         capacity=[24.0], budget=[1.0, 1.0, 1.0], user=[0, 1, 2], server=[0, 0, 0],
         parallel_fraction=[fraction, 0.9, 0.99], work=[1.0, 1.0, 1.0], name="sliver",
@@ -224,7 +224,7 @@ def test_verified_residuals_of_any_prices_are_true(seed: int) -> None:
             assert own[user] >= truth.worth(job, bought) * (1 - off["regret"])
 
 
-def test_an_equilibrium_that_is_worse_than_was_claimed_is_certified_in_part() -> None:
+def test_equilibrium_worse_than_claimed_is_certified_in_part() -> None:
     market = cotenant.read("market/tiny")
     result = cotenant.solve(market, "fisher")
     for error, covered in ((Fraction(1, 10**9), True), (Fraction(1, 10**7), False)):
@@ -352,7 +352,7 @@ FORGERIES = {
 
 @pytest.mark.sampled(2)
 @pytest.mark.parametrize(("proof", "change"), FORGERIES.values(), ids=FORGERIES)
-def test_a_forgery_is_refused(proof: Callable[[], Proved], change: Any) -> None:
+def test_forged_market_proof_is_refused(proof: Callable[[], Proved], change: Any) -> None:
     proof().refuses(change)
 
 
@@ -381,7 +381,7 @@ def test_invalid_market_is_refused_by_verifier(spoil: Callable[[Document], None]
         judged(content, document)
 
 
-def test_a_user_without_cores_has_no_welfare_and_no_bound() -> None:
+def test_nash_welfare_proof_with_starved_user_has_no_bound() -> None:
     proof, market = third("nash-welfare"), drawn(3)
     users = market.user.tolist()
     starve = put(

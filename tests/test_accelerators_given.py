@@ -59,17 +59,18 @@ def test_gavel_scale_factor_is_read_as_workers(tmp_path: Path) -> None:
     assert found.together is None
 
 
-@pytest.mark.parametrize("devices", ["fast", "fast:1,fast:2", ""])
-def test_gavel_reader_refuses_invalid_devices(tmp_path: Path, devices: str) -> None:
-    with refused(InvalidOption):
-        gavel(throughputs(tmp_path), devices=devices)
-
-
-@pytest.mark.parametrize("content", ['{"jobs": []}', '[["A", 0]]', '["C"]', '"A"'])
-def test_gavel_reader_refuses_invalid_job_list(tmp_path: Path, content: str) -> None:
-    jobs = put(tmp_path, "jobs.json", content)
-    with refused(InvalidFile):
-        gavel(throughputs(tmp_path), jobs=str(jobs), devices="fast:1")
+@pytest.mark.parametrize(
+    ("jobs", "devices"),
+    [
+        *(("[]", devices) for devices in ("fast", "fast:1,fast:2", "")),
+        *((jobs, "fast:1") for jobs in ('{"jobs": []}', '[["A", 0]]', '["C"]', '"A"')),
+    ],
+)
+def test_gavel_reader_refuses_invalid_jobs_and_devices(
+    tmp_path: Path, jobs: str, devices: str
+) -> None:
+    with refused((InvalidFile, InvalidOption)):
+        gavel(throughputs(tmp_path), jobs=str(put(tmp_path, "jobs.json", jobs)), devices=devices)
 
 
 def test_gavel_reader_options_choose_the_problem(tmp_path: Path) -> None:

@@ -73,24 +73,22 @@ def test_placement_check_accepts_valid_placement() -> None:
         check(partial, Placement([[3, 0]], [0]))
 
 
-def test_vbp_files_are_read_and_broken_ones_refused(tmp_path) -> None:
-    path = tmp_path / "a.vbp"
-    path.write_text("2\n10 20\n2\n3 4 5\n6 7 1\n")
-    instance = vbp(path)
-    assert instance.capacity.tolist() == [[10, 20]]
-    assert instance.demand.tolist() == [[3, 4], [6, 7]]
-    assert instance.requested.tolist() == [5.0, 1.0]
-    for text in (
-        "2\n10 20\n2\n3 4 5\n6 -7 1\n",
-        "2\n10 20\n2\n3 4.5 5\n6 7 1\n",
-        "2\n10 20\n3\n3 4 5\n6 7 1\n",
-        "2\n10\n",
-    ):
-        path.write_text(text)
-        with refused(InvalidFile):
-            vbp(path)
-    path.write_text("1\n10\n1\n30 1\n")
-    with refused(InvalidInstance):
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("a.vbp", "2\n10 20\n2\n3 4 5\n6 -7 1\n"),
+        ("a.vbp", "2\n10 20\n2\n3 4.5 5\n6 7 1\n"),
+        ("a.vbp", "2\n10 20\n3\n3 4 5\n6 7 1\n"),
+        ("a.vbp", "2\n10\n"),
+        ("a.vbp", "1\n10\n1\n30 1\n"),
+        ("a.mvp", "1\n1\n10 1 -1\n1\n2 1\n6\n7\n"),
+        *(("a.vbp", f"1 {word} 1 1 1") for word in ("--5", "\u00b2", "9" * 5000, "1_0")),
+    ],
+)  # fmt: skip
+def test_invalid_bin_packing_file_is_refused(tmp_path, name: str, text: str) -> None:
+    path = tmp_path / name
+    path.write_text(text)
+    with refused((InvalidFile, InvalidInstance)):
         vbp(path)
 
 
@@ -142,6 +140,7 @@ def test_azure_list_default_instant_needs_most_servers_by_volume(tmp_path) -> No
         ("a.txt", "4\n100\n60\n50\n50\n40\n", [[100]], [[60], [50], [40]], [1, 2, 1]),
         ("a.txt", "2\n100\n60 3\n50 2\n", [[100]], [[60], [50]], [3, 2]),
         ("a.mvp", "1\n2\n10 10 -1\n14 13 4\n2\n1 2\n6\n1 1\n9\n", [[10], [14]], [[6], [9]], [2, 1]),
+        ("a.vbp", "2\n10 20\n2\n3 4 5\n6 7 1\n", [[10, 20]], [[3, 4], [6, 7]], [5, 1]),
         ("a.vbp", "1\n10\n2\n6 2\n4 1\n", [[10]], [[6], [4]], [2, 1]),
     ],
 )  # fmt: skip
@@ -155,13 +154,6 @@ def test_vbp_reads_the_forms_of_bpplib_and_vpsolver(
     assert found.requested.tolist() == requested
     if name == "a.mvp":
         assert (found.cost.tolist(), found.servers.tolist()) == ([10, 13], [np.inf, 4])
-
-
-def test_mvp_with_items_of_several_forms_is_refused(tmp_path) -> None:
-    path = tmp_path / "a.mvp"
-    path.write_text("1\n1\n10 1 -1\n1\n2 1\n6\n7\n")
-    with refused(InvalidFile):
-        vbp(path)
 
 
 @pytest.mark.parametrize(
@@ -218,13 +210,9 @@ def test_alibaba_nodes_are_grouped_into_classes(tmp_path) -> None:
 
 def test_published_azure_and_alibaba_lists_have_known_totals(packing_data) -> None:
     folder = packing_data
-    trace = azure_trace(folder / "azure_v1_vm_requests_dev_20k.csv")
-    assert len(trace.kind) == 20042
-    assert (
-        azure_vm(folder / "azure_v1_vm_requests_dev_20k.csv").requested.sum()
-        == trace.alive(trace.densest([64, 192 * 1024])).sum()
-        == 3074
-    )
+    azure = azure_vm(folder / "azure_v1_vm_requests_dev_20k.csv")
+    assert azure.requested.sum() == 3074
+    assert "of 20042 VMs" in azure.source
     whole = alibaba_openb(
         folder / "openb_pod_list_default.csv", nodes=str(folder / "openb_node_list_all_node.csv")
     )
@@ -282,14 +270,6 @@ def test_caprara_toth_classes_are_drawn_from_the_published_ranges(number: int) -
     if number == 10:
         assert (instance.demand.reshape(1000, 3, 2).sum(axis=1) == 100).all()
         assert ((instance.demand >= 25).all(axis=1)).sum() >= 2000
-
-
-@pytest.mark.parametrize("word", ["--5", "\u00b2", "9" * 5000, "1_0"])
-def test_vbp_word_that_is_no_integer_is_refused(tmp_path, word: str) -> None:
-    path = tmp_path / "x.vbp"
-    path.write_text(f"1 {word} 1 1 1")
-    with refused(InvalidFile):
-        vbp(path)
 
 
 def test_server_sort_kernel_equals_stable_argsort() -> None:

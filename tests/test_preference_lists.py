@@ -26,7 +26,6 @@ from cotenant.instances.colocation.generators import population
 from cotenant.instances.colocation.lists import (
     from_lists,
     has_strict_lists,
-    matching,
     preference_lists,
 )
 from cotenant.instances.problem import InvalidFile, InvalidInstance, InvalidOption
@@ -72,11 +71,6 @@ def test_lists_are_read_with_ties_and_gaps(name: str, text: str, tmp_path: Path)
     assert instance.penalty[0, 1:].tolist() == [0.25, 0.5, 0.5]
     assert instance.penalty[2, :2].tolist() == [0.25, 0.25]
     assert np.array_equal(instance.penalty, from_lists(LISTS).penalty)
-    solved = cotenant.solve(instance, "stable").solution
-    assert isinstance(solved, Pairing)
-    assert matching(instance, solved) == {"ann": "bob", "bob": "ann", "cat": None, "dan": None} or (
-        matching(instance, solved) == {"ann": None, "bob": "cat", "cat": "bob", "dan": None}
-    )
 
 
 @pytest.mark.parametrize(
@@ -152,7 +146,7 @@ def test_ranks_from_lists_refuse_agent_without_list() -> None:
         ranks_from_lists({"ann": ["bob"]})
 
 
-@pytest.mark.parametrize("number", numbers(10_000, 13))
+@pytest.mark.parametrize("number", numbers(10_000, 8))
 def test_preference_methods_equal_enumeration(number: int) -> None:
     for seed in range(number):
         rng = np.random.default_rng([7, seed])
@@ -317,11 +311,11 @@ def test_stable_objective_agents_refuses_uncertainty() -> None:
 @pytest.mark.parametrize("objective", ["agents", "minimax"])
 def test_stable_agent_objectives_bound_hundred_agents_of_twenty_types(objective: str) -> None:
     instance = population(agents=100, rng=np.random.default_rng(2))
-    solved = stable(instance, objective=objective, time_limit=60)
+    solved = cotenant.solve(instance, "stable", objective=objective, time_limit=60)
     assert solved.certificate["levels"][0]["value"] >= solved.bound
-    again = cotenant.solve(instance, "stable", objective=objective, time_limit=60)
     assert (
-        again.objective_name == {"agents": "blocking_agents", "minimax": "most_blocking"}[objective]
+        solved.objective_name
+        == {"agents": "blocking_agents", "minimax": "most_blocking"}[objective]
     )
 
 

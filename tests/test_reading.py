@@ -182,21 +182,16 @@ def test_process_substitution_is_read_up_to_limit(
         read_text(piped(text))
 
 
-def test_silent_pipe_times_out(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("kind", [os.pipe, pty.openpty])
+def test_silent_pipe_times_out_and_terminal_is_refused(
+    kind: Callable[[], tuple[int, int]], monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(reading, "STDIN_SECONDS", 0.01)
-    reader, writer = os.pipe()
+    reader, writer = kind()
     with refused(InvalidFile):
-        read_text(f"/dev/fd/{reader}")
+        read_text(f"/dev/fd/{reader if kind is os.pipe else writer}")
     os.close(reader)
     os.close(writer)
-
-
-def test_terminal_as_input_is_refused() -> None:
-    master, slave = pty.openpty()
-    with refused(InvalidFile):
-        read_text(f"/dev/fd/{slave}")
-    os.close(master)
-    os.close(slave)
 
 
 @pytest.mark.slow
@@ -338,25 +333,19 @@ def test_integers_beyond_int64_are_refused() -> None:
             tiny.replace(demand=demand)
 
 
-@pytest.mark.parametrize("mode", [0o600, 0o640, 0o664, 0o444])
-def test_replaced_file_keeps_its_mode(mode: int, tmp_path: Path) -> None:
-    path = tmp_path / "x.json"
-    path.write_text("before")
-    path.chmod(mode)
-    write_bytes(path, b"after")
-    assert path.read_bytes() == b"after"
-    assert stat.S_IMODE(path.stat().st_mode) == mode
-
-
-def test_new_file_has_default_mode_and_replaced_file_loses_setuid(
-    tmp_path: Path,
+@pytest.mark.parametrize("mode", [0o600, 0o640, 0o664, 0o444, 0o4755])
+def test_replaced_file_keeps_mode_without_setuid_and_new_file_has_default(
+    mode: int, tmp_path: Path
 ) -> None:
-    (tmp_path / "plain").touch()
-    write_bytes(tmp_path / "made", b"")
-    assert (tmp_path / "made").stat().st_mode == (tmp_path / "plain").stat().st_mode
-    (tmp_path / "plain").chmod(0o4755)
-    write_bytes(tmp_path / "plain", b"other content")
-    assert stat.S_IMODE((tmp_path / "plain").stat().st_mode) == 0o755
+    path, new = tmp_path / "x.json", tmp_path / "made"
+    path.write_text("before")
+    default = stat.S_IMODE(path.stat().st_mode)
+    path.chmod(mode)
+    for target in (path, new):
+        write_bytes(target, b"after")
+    assert path.read_bytes() == b"after"
+    assert stat.S_IMODE(path.stat().st_mode) == mode & 0o777
+    assert stat.S_IMODE(new.stat().st_mode) == default
 
 
 def test_file_name_of_maximum_length_is_written(tmp_path: Path) -> None:

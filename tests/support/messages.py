@@ -47,6 +47,7 @@ PLACES = [
     (r"\b[\d.]+ GB are free", "<free> GB are free"),
     (r"\b(process|pid) \d+", r"\1 <pid>"),
     (r"\b(cotenant|Python) \d+\.\d+[\w.+]*", r"\1 <version>"),
+    (r"(\S)\1{24,}", r"\1..."),  # names of thousands of letters, lines of tables
 ]
 """What differs from one machine or run to the next, and what stands for it; paths first."""
 

@@ -356,7 +356,9 @@ def _levels(
 ) -> list[CheckedLevel]:
     """Types level by level. Of the answers in which no job of this level's types, or of those
     before, has less than here, none gives a job of this level more than the bound. The first
-    level is also bounded by what all is worth, as the least of all jobs.
+    level is also bounded by what all is worth, as the least of all jobs. Jobs of different entities
+    (not `in_order`) may stop together with different throughputs: the bound is then the least of
+    them times the largest factor by which one of them could have more.
 
     If a job of type i had more, others than i of these types no less, then all were worth more than
     there is. If besides the types of later levels, and those of none, have no less than these here,
@@ -392,7 +394,11 @@ def _levels(
                 most[i] = min(bound, most.get(i, bound))
         for i, bound in alone.bounds(before, types):
             most[i] = bound / (given.count[i] * unit[i])
-        level = CheckedLevel(min(ratio), max(most.values()) if len(most) == len(types) else None)
+        level = CheckedLevel(min(ratio))
+        if len(most) == len(types) and (in_order or 0 in ratio):
+            level.bound = max(most.values())
+        elif len(most) == len(types):
+            level.bound = min(ratio) * max(most[i] / r for i, r in zip(types, ratio, strict=True))
         if place == 0:
             level.value = min(given.ratios(unit))
             for bound in overall:

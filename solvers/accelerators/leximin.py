@@ -113,7 +113,8 @@ def hierarchical(
     -------
     Outcome
         TimeShares, and a bound on `worst_entity_throughput`, the first level's; the further levels
-        stand in `certificate["levels"]`.
+        stand in `certificate["levels"]`. The bound of a level is the least throughput of its types
+        times the largest factor by which one of them could have more.
 
     Raises
     ------
@@ -333,7 +334,9 @@ class Filling:
             before += types
             value = float(ratio[types].min())
             most = np.min([self._most(one, before, ratio, unit) for one in prices], axis=0)
-            least = [float(most[types].max())]
+            apart = self.entities and value > 0  # with jobs of entities at different throughputs
+            factor = most[types] / ratio[types] * value if apart else most[types]
+            least = [float(factor.max())]
             if not levels:  # the least of all jobs is also bounded by what all of it is worth
                 least += [most_ratio(instance, one, unit) for one in prices]
             bound = max(value, min(least)) if min(least) < np.inf else None

@@ -100,10 +100,6 @@ def two_workers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Started]:
         yield found
 
 
-def without_seconds(rows: Any) -> list[dict[str, Any]]:
-    return [{name: value for name, value in row.items() if name != "seconds"} for row in rows]
-
-
 @pytest.mark.slow
 def test_two_workers_give_the_same_rows_as_this_process(
     two_workers: Started, tmp_path: Path
@@ -121,9 +117,9 @@ def test_two_workers_give_the_same_rows_as_this_process(
     here = cotenant.compare(
         [TINY, other], [name for name in methods if name is not bad.leaves], **settings
     )
-    assert without_seconds(
+    assert bad.without_seconds(
         row for row in there.rows if row["method"] != "leaves"
-    ) == without_seconds(here.rows)
+    ) == bad.without_seconds(here.rows)
     died = [row["error"] for row in there.rows if row["method"] == "leaves"]
     approved(map(str, died))
     assert seen == [(number, 18) for number in range(1, 19)]
@@ -161,31 +157,8 @@ def test_a_cluster_without_workers_is_refused_before_any_work(tmp_path: Path) ->
         pass
 
 
-def loses(folder: Path, process: str, words: str) -> None:
-    """A sweep whose cluster loses a process for good is an error, and keeps its rows."""
-    note, out = folder / "note", folder / "rows.jsonl"
-    with started(folder, 1) as found:
-
-        def kill() -> None:
-            bad.waited_for(
-                out
-            )  # a row that is not handed in yet would be lost with its worker, and run again elsewhere
-            bad.waited_for(note)
-            found.processes[process].kill()
-
-        killer = threading.Thread(target=kill, daemon=True)
-        killer.start()
-        with dask_executor(found.address) as executor, refused(EngineError):
-            cotenant.compare(
-                [TINY], ["GR", bad.sleeps], executor=executor, out=out, options={"note": str(note)}
-            )
-        killer.join()
-    assert [row["method"] for row in read_rows(out)] == ["GR"]
-
-
-def test_dask_connection_logs_are_not_printed(
-    two_workers: Started,
-) -> None:
+@pytest.mark.slow
+def test_dask_connection_logs_are_not_printed(two_workers: Started) -> None:
     """Its client has a level of its own, and told of a scheduler that died in forty lines."""
     log = logging.getLogger("distributed.client")
     assert log.isEnabledFor(logging.ERROR)
@@ -195,10 +168,23 @@ def test_dask_connection_logs_are_not_printed(
 
 
 @pytest.mark.slow
-def test_lost_dask_scheduler_keeps_finished_rows(
-    tmp_path: Path,
-) -> None:
-    loses(tmp_path, "scheduler", "went away")
+def test_lost_dask_scheduler_keeps_finished_rows(tmp_path: Path) -> None:
+    note, out = tmp_path / "note", tmp_path / "rows.jsonl"
+    with started(tmp_path, 1) as found:
+
+        def kill() -> None:
+            bad.waited_for(out)  # a row that is not handed in yet would be lost
+            bad.waited_for(note)
+            found.processes["scheduler"].kill()
+
+        killer = threading.Thread(target=kill, daemon=True)
+        killer.start()
+        with dask_executor(found.address) as executor, refused(EngineError):
+            cotenant.compare(
+                [TINY], ["GR", bad.sleeps], executor=executor, out=out, options={"note": str(note)}
+            )
+        killer.join()
+    assert [row["method"] for row in read_rows(out)] == ["GR"]
 
 
 def test_without_dask_the_error_names_what_to_install(not_installed: Any) -> None:

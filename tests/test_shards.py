@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from support.messages import refused
+from support.sweep_methods import without_seconds
 from support.terminal import run, settings_file
 
 import cotenant
@@ -77,10 +78,6 @@ def shards(tmp_path: Path) -> list[Path]:
     for number in (1, 2, 3):
         compared(tmp_path / "rows.jsonl", shard=(number, 3))
     return [tmp_path / f"rows-{number}-of-3.jsonl" for number in (1, 2, 3)]
-
-
-def without_seconds(rows: Any) -> list[dict[str, Any]]:
-    return [{name: value for name, value in row.items() if name != "seconds"} for row in rows]
 
 
 @pytest.mark.sampled(3)

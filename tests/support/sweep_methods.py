@@ -127,6 +127,11 @@ def imports(folder: str, module: str) -> str:
     return import_module(module).__name__
 
 
+def without_seconds(rows: Any) -> list[dict[str, Any]]:
+    """Rows of a comparison, without what differs between two runs."""
+    return [{name: value for name, value in row.items() if name != "seconds"} for row in rows]
+
+
 def said(note: str, words: str) -> None:
     """Write a note whole."""
     part = Path(f"{note}.part{os.getpid()}")

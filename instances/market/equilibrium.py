@@ -50,12 +50,12 @@ class Residuals:
 
 @dataclass(frozen=True, eq=False)
 class Account:
-    """What some users' share of an allocation adds to its residuals; all users' make them.
+    """Sums and maxima over users from which the residuals of an allocation follow.
 
     Attributes
     ----------
-    given, asked : (m,) cores of each server that they hold, and that their best replies ask for.
-    overspending, regret, unspent : the largest of theirs.
+    given, asked : (m,) cores of each server that users hold, and that their best replies ask for.
+    overspending, regret, unspent : the largest of any user.
     """
 
     given: Floats
@@ -66,7 +66,7 @@ class Account:
 
 
 def account(market: Market, cores: Floats, price: Floats) -> Account:
-    """The account of the users of a market, which may be some of a larger one's. O(jobs)."""
+    """Sums and maxima over the users of a market, for its residuals. O(jobs)."""
     reply = best_reply(market, price)
     spent = money_spent(market, cores, price)
     spending = (spent - market.budget) / market.budget
@@ -83,7 +83,7 @@ def account(market: Market, cores: Floats, price: Floats) -> Account:
 
 
 def residuals_of(capacity: Floats, price: Floats, whole: Account) -> Residuals:
-    """The residuals of a market from the account of all its users."""
+    """Residuals of a market from the sums and maxima over its users."""
     return Residuals(
         clearing=_largest(np.abs(whole.given / capacity - 1)[price > 0]),
         overspending=whole.overspending,

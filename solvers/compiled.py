@@ -68,7 +68,7 @@ def _cache() -> tuple[Path | None, str]:
     return folder, ""
 
 
-def compiled(function: Function) -> Function:
+def compiled(function: Function, **options: bool) -> Function:
     """Compile a function of arrays and numbers with numba, cached between runs where the cache
     folder can be written.
 
@@ -80,14 +80,22 @@ def compiled(function: Function) -> Function:
     from .kernel import Inner, Kernel
 
     _watch_compiler()
-    kernel = _dispatcher(function)
+    kernel = _dispatcher(function, **options)
     inner = FunctionType(
         function.__code__, function.__globals__, function.__name__, function.__defaults__
     )
     inner.__module__, inner.__qualname__ = function.__module__, f"{function.__qualname__}.inner"
-    kernel.inner = _dispatcher(inner, no_cpython_wrapper=True)
+    kernel.inner = _dispatcher(inner, no_cpython_wrapper=True, **options)
     kernel.__class__, kernel.inner.__class__ = Kernel, Inner
     return cast("Function", kernel)
+
+
+def compiled_without_counts(function: Function) -> Function:
+    """Compile as `compiled` a function that makes no array and calls only such functions.
+
+    Arrays that it takes out of tuples are not reference-counted, which can take most of the time.
+    """
+    return compiled(function, _nrt=False)
 
 
 def _dispatcher(function: Callable[..., object], **options: bool) -> Any:

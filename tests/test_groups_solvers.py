@@ -19,7 +19,7 @@ from cotenant.instances.colocation.objective import mean_penalty as mean_of_pair
 from cotenant.instances.groups import Grouping, Groups, blocking_groups, check, groups_from
 from cotenant.instances.groups.generators import additive
 from cotenant.instances.groups.instance import UNIT
-from cotenant.instances.groups.stability import least_alpha_of, mean_penalty, total_units
+from cotenant.instances.groups.stability import mean_penalty, total_units
 from cotenant.instances.problem import InvalidInstance, InvalidOption, NoSolution
 from cotenant.models.groups.columns import columns_of
 from cotenant.models.groups.core import core_program
@@ -29,9 +29,8 @@ from cotenant.solvers.engines import solve_program
 from cotenant.solvers.groups.common import price_bound
 from cotenant.solvers.groups.core import core, least_alpha
 from cotenant.solvers.groups.core_routes import CoreLimits
-from cotenant.solvers.groups.nogoods import Tree
 from cotenant.solvers.groups.optimal import GroupLimits, optimal
-from cotenant.solvers.outcome import Clock, Status
+from cotenant.solvers.outcome import Status
 
 EMPTY = Groups(
     count=[1, 3, 1, 1], seats=[3], machines=[2],
@@ -173,27 +172,10 @@ def test_core_program_admits_exactly_core_groupings() -> None:
             assert made.program.holds(made.point(number)) == stays
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("seed", range(4))
-def test_search_over_limits_of_losses_agrees_with_the_program_whether_a_core_exists(
-    seed: int,
-) -> None:
-    instance = drawn(5, 22, 3, seed)
-    columns = columns_of(instance)
-    for least in (0, UNIT // 200, UNIT // 50):
-        tree = Tree(instance, columns, columns, least, Clock())
-        tree.run()
-        program = core_program(instance, columns, columns, least, costs=False).program
-        there = solve_program(program).point is not None
-        assert (tree.found is not None, tree.empty) == (there, not there)
-        if tree.found is not None:
-            assert least_alpha_of(instance, tree.found) <= least
-
-
 @pytest.mark.parametrize("seed", [2, 5])
 def test_undecided_core_returns_least_blocked_grouping(seed: int) -> None:
     # the one of least alpha may be blocked by more groups
-    none = CoreLimits(routes=frozenset(), full_seconds=1e9)  # no time for any program
+    none = CoreLimits(full_seconds=1e9)  # no time for any program
     instance = drawn(8, 60, 4, seed)
     start = hierarchical(instance)
     outcome = core(instance, start=start, limits=none, time_limit=60)
@@ -202,25 +184,6 @@ def test_undecided_core_returns_least_blocked_grouping(seed: int) -> None:
     assert outcome.certificate["levels"][0]["value"] == count
     approved(outcome.certificate["proof"])
     assert (outcome.status, outcome.bound) == ("feasible", 0)
-
-
-def test_empty_core_is_proved_by_prices() -> None:
-    columns = columns_of(EMPTY)
-    for least, none in ((UNIT // 10 - 1, True), (UNIT // 10, False)):
-        tree = Tree(EMPTY, columns, columns, least, Clock())
-        tree.run()
-        assert (tree.empty, tree.found is None) == (none, none)
-    approved(core(EMPTY).certificate["proof"])
-
-
-@pytest.mark.slow
-def test_twenty_types_have_a_core_that_engines_do_not_find() -> None:
-    instance = drawn(20, 999, 3, 3)
-    columns = columns_of(instance)
-    tree = Tree(instance, columns, columns, UNIT // 100, Clock())
-    tree.run()
-    check(instance, tree.found)
-    assert blocking_groups(instance, tree.found, 0.01).count == 0
 
 
 def test_forty_jobs_of_five_types_by_the_readable_program() -> None:

@@ -96,7 +96,7 @@ def test_what_it_runs_is_of_every_problem() -> None:
 
 
 def test_an_edit_of_a_file_whose_kernels_it_calls_has_a_kernel_compiled_anew() -> None:
-    """The state that both event loops read stands in a file of its own."""
+    """The state that the event loop reads stands in a file of its own."""
     from cotenant.solvers.scheduling import game_kernels, kernels
 
     def stamp(kernel: Any) -> Any:

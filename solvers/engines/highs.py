@@ -166,13 +166,6 @@ class WarmStartedProgram:
         """Set the bounds of a row; -inf and inf for none."""
         self._solver.changeRowBounds(row, lower, upper)
 
-    def ray(self) -> Floats | None:
-        """Farkas multipliers (rows,) of an infeasible program, of either sign; None if the engine
-        has none.
-        """
-        _, known, values = self._solver.getDualRay()
-        return np.array(values) if known else None
-
     def again(self, program: LinearProgram, time_limit: float | None = None) -> EngineAnswer:
         """Solve another program of the same shape from the last basis."""
         basis = self._solver.getBasis()

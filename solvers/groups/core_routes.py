@@ -27,21 +27,17 @@ from ..outcome import (
     level,
     raise_if_interrupted,
 )
-from ..routes import Routed
 from .common import dealt, engine_units, mean_of, prices_told
-from .nogoods import TREE_LIMITS, Tree, TreeLimits
 from .optimal import GROUP_LIMITS, GroupLimits, Search
 from .pairs import least_loss_pairs
 
-BY_NOGOODS = "every way to settle the groups that could block ends in prices that leave no grouping"
-BY_ENGINE = ", or in an integer program that has no point"
 BY_PROGRAM = "an integer program over kinds of groups has no point"
 
 OPEN = "whether some grouping has no blocking group was not settled"
 
 
 @dataclass(frozen=True)
-class CoreLimits(Routed):
+class CoreLimits:
     """Parameters of `core` and `least_alpha`.
 
     Attributes
@@ -51,17 +47,12 @@ class CoreLimits(Routed):
     quick_seconds : for HiGHS to say whether there is such a grouping, before CP-SAT is asked.
     confirm_seconds : for the other engine to confirm that there is none.
     penalty_seconds : for the least penalty without a limit, once the first level is settled.
-    search_seconds : for a search over limits of losses at one alpha.
-    most_searched : groups that it may form at first; of more, those of least reduced cost.
-    limit_seconds : that it takes for each of them, and for each group that could block, before it
-        looks at a clock.
-    most_full, many_parts : kinds of full groups up to which engines are asked whether there is such
-        a grouping; the search over limits has one such part of the time where there are more.
+    most_full : kinds of full groups up to which engines are asked whether there is such a grouping.
     full_seconds : that a full group takes in a program, before an engine looks at a clock.
     counts : so many times as long as listing the groups take the counts of those that block.
     part : a part of the differences in question lies below the one that is tried, one in so many.
     differences : of losses that are listed at once.
-    relaxation : of `optimal`, which is asked first; tree : of the search over limits of losses.
+    relaxation : of `optimal`, which is asked first.
     """
 
     near: int = 20
@@ -69,18 +60,12 @@ class CoreLimits(Routed):
     quick_seconds: float = 5.0
     confirm_seconds: float = 10.0
     penalty_seconds: float = 30.0
-    search_seconds: float = 20.0
-    most_searched: int = 20_000
-    limit_seconds: float = 2e-5
     most_full: int = 4_000
-    many_parts: float = 1.25
     full_seconds: float = 1e-3
     counts: float = 4
     part: int = 6
     differences: int = 10**6
     relaxation: GroupLimits = GROUP_LIMITS
-    tree: TreeLimits = TREE_LIMITS
-    routes: frozenset[str] = frozenset({"engines", "nogoods"})
 
 
 class CoreSearch(Incumbent[Grouping, int]):
@@ -152,10 +137,10 @@ class CoreSearch(Incumbent[Grouping, int]):
         """Whether the core at the given alpha is proved empty."""
         return self.least is not None and self.below >= self.least
 
-    def none_at(self, least: int, proof: str, *, confirmed: bool = False) -> None:
+    def none_at(self, least: int) -> None:
         """Record a proof that the core is empty at an alpha (in units)."""
-        self.below, self.proof = max(self.below, least), proof
-        self.confirmed = confirmed
+        self.below, self.proof = max(self.below, least), BY_PROGRAM
+        self.confirmed = False
         self.bound = min(self.value, self.below + 1)
 
     def cheapest(self, total: int, bound: int) -> bool:
@@ -251,14 +236,6 @@ def relax(search: CoreSearch) -> None:
     search.report("relaxation")
 
 
-def settle(search: CoreSearch) -> None:
-    """Where groups block at the alpha asked: branch on limits of losses, with nogoods."""
-    assert search.least is not None
-    if search.value > search.least:
-        _branched(search, search.least)
-        search.report("search")
-
-
 def cheapen(search: CoreSearch) -> None:
     """Where there may be a grouping that no group blocks: solve integer programs over ever more
     groups, those of least reduced cost first, until no other can lower the penalty.
@@ -293,7 +270,7 @@ def cheapen(search: CoreSearch) -> None:
         answer = search.ask(least, some, "highs", seconds, costs=True)
         none = answer.status is Status.INFEASIBLE
         if none and not have and beyond is None:
-            search.none_at(least, BY_PROGRAM)
+            search.none_at(least)
         elif none and not have:
             search.stable_bound = max(search.stable_bound, beyond or 0)
         elif answer.bound is not None and not none:
@@ -339,48 +316,18 @@ def bisect(search: CoreSearch) -> None:
         _confirm(search)
 
 
-def _branched(search: CoreSearch, least: int) -> bool:
-    """Search a grouping in the core at an alpha by `Tree`; return False if undecided in time."""
-    limits, columns = search.limits, search.columns
-    if "nogoods" not in limits.routes:
-        return False
-    # programs of so many groups come to nothing: the search has nearly all the time
-    parts, most = (limits.many_parts, None) if search.many else (2, limits.search_seconds)
-    clock = Clock(search.clock.time_slice(parts, most))
-    every, number = np.arange(len(columns)), limits.most_searched
-    while search.value > least and search.below < least:
-        some = search.relaxed.nearest(every, number)
-        seconds = limits.limit_seconds * (search.full + len(some))
-        if clock.left is not None and clock.left < seconds:
-            return False
-        tree = Tree(search.instance, columns.some(some), columns, least, clock, limits.tree)
-        try:
-            tree.run()
-        finally:  # Ctrl-C leaves what was found
-            search.offer(tree.found, "search over limits of losses")
-        if tree.found is None and len(some) == len(every):
-            if not tree.empty:
-                return False
-            proof = BY_NOGOODS + (BY_ENGINE if tree.engine else "")
-            search.none_at(least, proof, confirmed=not tree.engine)
-        number *= 4  # a part of the groups has no such grouping: more of them
-    return True
-
-
 def _tried(search: CoreSearch, least: int) -> bool:
     """Decide one alpha between the two ends; return False if undecided in time."""
-    if _branched(search, least):
-        return True
     every = np.arange(len(search.columns))
     left = search.clock.time_slice()
     quick = search.clock.time_slice(1, search.limits.quick_seconds)
     tries: tuple[tuple[EngineName, float | None], ...] = (("highs", quick), ("cp-sat", left))
     for engine, seconds in tries:
-        if search.many or search.late or "engines" not in search.limits.routes:
+        if search.many or search.late:
             break
         answer = search.ask(least, every, engine, seconds, costs=False)
         if answer.status is Status.INFEASIBLE:
-            search.none_at(least, BY_PROGRAM)
+            search.none_at(least)
             return True
         if search.value <= least:
             return True
@@ -429,6 +376,6 @@ def _between(search: CoreSearch, low: int) -> list[int]:
     return sorted(found)
 
 
-AT_ALPHA = (relax, settle, cheapen, bisect)
+AT_ALPHA = (relax, cheapen, bisect)
 LEAST_ALPHA = (relax, bisect, cheapen)
 """The routes in the order in which they run, at an alpha and for the least."""

@@ -18,7 +18,7 @@ from ..outcome import Clock, Report, Stop
 from .shapley import kernel_weights
 
 if TYPE_CHECKING:
-    from . import game_kernels, parallel_kernels
+    from . import game_kernels, kernels
 
 RULES = (
     "REF", "REF-next", "RAND", "RAND-next", "DIRECTCONTR", "ROUNDROBIN",
@@ -161,11 +161,11 @@ def simulate(
     )
     # play, and put starts and machines back into the order of the instance
     uniform = np.zeros(2) if draws is None else draws
-    wide = None if instance.sequential else _wide(instance, game, rule == "DIRECTCONTR")
+    extra = _machines(instance, game, rule == "DIRECTCONTR")
     decided, stop = _play(
-        instance, jobs, game, state, wide, output, uniform, clock, partial, limits.steps
+        instance, jobs, game, state, extra, output, uniform, clock, partial, limits.steps
     )
-    start, machine, others, speed = _as_given(instance, output, wide)
+    start, machine, others, speed = _as_given(instance, output, extra)
     if rule != "DIRECTCONTR" or stop is not Stop.FINISHED:
         machine = None
     return Simulation(
@@ -189,11 +189,8 @@ def memory_needed(instance: Scheduling, masks: Sequence[int] | Integers) -> int:
     """Bytes that the state of these coalitions takes."""
     slots = _slots(instance, np.asarray(masks, dtype=np.int64))
     players = instance.organizations
-    needed = int(slots[-1] + len(masks) * (5 * players + 12) + 4 * 2 ** min(players, 40))
-    if not instance.sequential:
-        speeds = 1 if instance.speed is None else len(np.unique(instance.speed))
-        needed += int(slots[-1]) + len(masks) * (speeds + 2)
-    return 8 * needed
+    each = 5 * players + 14 + len(np.unique(instance.pace))
+    return 8 * int(2 * slots[-1] + len(masks) * each + 4 * 2 ** min(players, 40))
 
 
 def _validate(
@@ -246,7 +243,7 @@ def _playing(
 
 def _play(
     instance: Scheduling, jobs: game_kernels.Jobs, game: game_kernels.Coalitions,
-    state: game_kernels.State, wide: parallel_kernels.Wide | None, output: game_kernels.Output,
+    state: game_kernels.State, machines: kernels.Machines, output: game_kernels.Output,
     draws: npt.NDArray[np.float64], clock: Clock, partial: bool, steps: int,
 ) -> tuple[int, Stop]:  # fmt: skip
     """Run the kernel in slices; when stopped, only the wanted coalition continues, first in, first
@@ -255,13 +252,9 @@ def _play(
     from . import game_kernels, kernels
 
     def go(least: int) -> bool:
-        if wide is not None:
-            from . import parallel_kernels
-
-            return parallel_kernels.run_wide(
-                jobs, game, state, wide, output, draws, instance.horizon, least, steps
-            )
-        return kernels.run(jobs, game, state, output, draws, instance.horizon, least, steps)
+        return kernels.run(
+            jobs, game, state, machines, output, draws, instance.horizon, least, steps
+        )
 
     stop = Stop.FINISHED
     try:
@@ -300,13 +293,13 @@ def _jobs(instance: Scheduling, share: Integers) -> game_kernels.Jobs:
     )
 
 
-def _wide(
+def _machines(
     instance: Scheduling, game: game_kernels.Coalitions, chooses: bool
-) -> parallel_kernels.Wide:
-    """Additional state for parallel jobs and different speeds, with space for the machines of each
-    job if the rule chooses them.
+) -> kernels.Machines:
+    """Needs of jobs and speeds of machines, with space for the machines of each job if the rule
+    chooses them.
     """
-    from . import parallel_kernels
+    from . import kernels
 
     need = instance.width[instance.order]
     speed = np.unique(instance.pace)[::-1].astype(np.int64)
@@ -314,10 +307,10 @@ def _wide(
     of_each = np.zeros((instance.organizations, len(speed)), dtype=np.int64)
     np.add.at(of_each, (instance.owner, kind), 1)
     members = [game.members[c, : game.size[c]] for c in range(len(game.mask))]
-    return parallel_kernels.Wide(
+    return kernels.Machines(
         need=need,
         org=instance.organization[instance.order],
-        machines=np.array([instance.machines[inside].sum() for inside in members], dtype=np.int64),
+        total=np.array([instance.machines[inside].sum() for inside in members], dtype=np.int64),
         passing=instance.backfilling,
         related=instance.speed is not None,
         speed=speed,
@@ -333,20 +326,18 @@ def _wide(
 
 
 def _as_given(
-    instance: Scheduling, output: game_kernels.Output, wide: parallel_kernels.Wide | None
+    instance: Scheduling, output: game_kernels.Output, machines: kernels.Machines
 ) -> tuple[Integers, Integers | None, Integers, Integers | None]:
     """Starts, machines, further machines and speeds in the order of the instance."""
     place = np.empty(instance.jobs, dtype=np.int64)
     place[instance.order] = np.arange(instance.jobs)
     start, others = output.start[place], np.zeros(0, dtype=np.int64)
-    if wide is None:
-        return start, output.machine[place], others, None
-    if len(wide.others) > 1:
+    if len(machines.others) > 1:
         jobs = np.flatnonzero(start >= 0)
         more = instance.width[jobs] - 1
         within = np.arange(more.sum()) - np.repeat(np.cumsum(more) - more, more)
-        others = wide.others[np.repeat(wide.others_at[place[jobs]], more) + within]
-    speed = None if instance.speed is None else wide.speed[wide.taken[place]]
+        others = machines.others[np.repeat(machines.others_at[place[jobs]], more) + within]
+    speed = None if instance.speed is None else machines.speed[machines.taken[place]]
     return start, output.machine[place], others, speed
 
 

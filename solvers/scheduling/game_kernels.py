@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 from numpy.typing import NDArray
 
-from ..compiled import compiled
+from ..compiled import compiled_without_counts
 
 Ints = NDArray[Any]
 Reals = NDArray[Any]
@@ -112,25 +112,25 @@ class Output(NamedTuple):
     sample_lent: Ints  # (k, samples), wanted schedule
 
 
-@compiled
+@compiled_without_counts
 def value_at(board: Ints, c: int, t: int) -> int:
     """Value of a coalition at time t, from its doubled polynomial."""
     return int(((board[c, VALUE] * t + board[c, VALUE + 1]) * t + board[c, VALUE + 2]) >> 1)
 
 
-@compiled
+@compiled_without_counts
 def utility_at(desk: Ints, c: int, u: int, t: int) -> int:
     """Utility of an organization at time t in a coalition's schedule."""
     return int(((desk[c, u, PSI] * t + desk[c, u, PSI + 1]) * t + desk[c, u, PSI + 2]) >> 1)
 
 
-@compiled
+@compiled_without_counts
 def lent_at(lent: Ints, u: int, t: int) -> int:
     """Utility at time t earned on an organization's machines."""
     return int(((lent[u, 0] * t + lent[u, 1]) * t + lent[u, 2]) >> 1)
 
 
-@compiled
+@compiled_without_counts
 def value_all(cursor: Ints, mask: Ints, board: Ints, worth: Ints, t: int) -> None:
     """Compute the value of every coalition at time t, once per time."""
     if cursor[STAMP] == t:
@@ -141,7 +141,7 @@ def value_all(cursor: Ints, mask: Ints, board: Ints, worth: Ints, t: int) -> Non
     cursor[WORK] += len(mask)
 
 
-@compiled
+@compiled_without_counts
 def shapley_keys(
     key: Ints, folded: Ints, worth: Ints, weight: Ints, desk: Ints, members: Ints,
     scale: int, mask: int, size: int, c: int, t: int,
@@ -169,7 +169,7 @@ def shapley_keys(
         key[u] = scale * utility_at(desk, c, u, t) - above
 
 
-@compiled
+@compiled_without_counts
 def _sampled_keys(coalitions: Coalitions, state: State, c: int, t: int) -> None:
     """key[u] = N (psi - estimated phi) at time t (figure 6)."""
     n, size, key = len(coalitions.mask) - 1, coalitions.size[c], state.key
@@ -184,7 +184,7 @@ def _sampled_keys(coalitions: Coalitions, state: State, c: int, t: int) -> None:
     state.cursor[WORK] += n * size
 
 
-@compiled
+@compiled_without_counts
 def fill_keys(coalitions: Coalitions, state: State, c: int, t: int) -> int:
     """Compute the keys by which a rule compares organizations at t; return what a start adds to its
     own key.
@@ -207,7 +207,7 @@ def fill_keys(coalitions: Coalitions, state: State, c: int, t: int) -> int:
     return 1 if rule == CURRFAIRSHARE else 0
 
 
-@compiled
+@compiled_without_counts
 def comes_before(jobs: Jobs, state: State, rule: int, c: int, u: int, best: int) -> bool:
     """Return whether organization u precedes `best` (a lower index, which wins ties) by the rule's
     keys.
@@ -228,7 +228,7 @@ def comes_before(jobs: Jobs, state: State, rule: int, c: int, u: int, best: int)
     return bool(key[u] < key[best])
 
 
-@compiled
+@compiled_without_counts
 def sample(coalitions: Coalitions, state: State, output: Output, t: int) -> None:
     """Record values and utilities at every sample time up to t, before the events of t."""
     main = len(coalitions.mask) - 1

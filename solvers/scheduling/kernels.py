@@ -1,13 +1,15 @@
 """Compiled event loop of all rules: many coalitions side by side, each with its own queues and
-machines, for sequential jobs on identical machines.
+machines.
 
-`parallel_kernels` is it for parallel jobs and machines of different speeds.
+A running job brings `rate` units of work in each unit of time: its processors, or the speed of its
+machine; with speeds, what is left at the end takes a unit of time of its own, at a rate of its own.
 """
 
 from __future__ import annotations
 
-from ..compiled import compiled
-from ..heap_kernels import drop_first, push
+from typing import NamedTuple
+
+from ..compiled import compiled_without_counts
 from .game_kernels import (
     CONTENDED,
     DIRECTCONTR,
@@ -21,7 +23,6 @@ from .game_kernels import (
     REF,
     REF_NEXT,
     RUNNING,
-    SAMPLE,
     STAMP,
     STARTS,
     TIME,
@@ -43,335 +44,378 @@ from .game_kernels import (
     value_at,
 )
 
-_ORG_BITS = 20  # a running job is end * 2**20 + organization in the heaps
+
+class Machines(NamedTuple):
+    """Needs of jobs and speeds of machines, and the state that they add."""
+
+    need: Ints  # (j,) machines a job takes, in the order of `Jobs`
+    org: Ints  # (j,) its organization
+    total: Ints  # (n,) machines of each coalition; jobs that need more do not exist for it
+    passing: bool  # with backfilling
+    related: bool  # machines have speeds
+    speed: Ints  # (s,) the speeds there are, the fastest first
+    kind: Ints  # (machines,) index of each machine's speed
+    free: Ints  # (n, s) free machines by speed
+    wanted: Ints  # (n,) machines that the waiting jobs take in all
+    mark: Ints  # beside `State.heap`: 2 * speed index + whether a rest follows
+    taken: Ints  # (j,) speed index of the machine, wanted schedule
+    runs: Ints  # (machines,) the job on each, -1 when free (DIRECTCONTR)
+    others: Ints  # further machines of each job (DIRECTCONTR)
+    others_at: Ints  # (j,) where a job's begin there
 
 
-@compiled
-def _begin(
-    board: Ints,
-    desk: Ints,
-    next_end: Ints,
-    heap: Ints,
-    processing: Ints,
-    slot: int,
-    c: int,
-    u: int,
-    t: int,
-    horizon: int,
-) -> int:
-    """Start the first waiting job of organization u in coalition c; return the job."""
-    job = desk[c, u, HEAD]
-    desk[c, u, HEAD] = job + 1
-    board[c, FREE] -= 1
-    board[c, WAITING] -= 1
-    b, s = 1 - 2 * t, t * t - t
-    board[c, VALUE] += 1
+_JOB_BITS = 32  # a running job is end * 2**32 + job here; the horizon is below 2**31
+
+
+@compiled_without_counts
+def _push_both(heap: Ints, mark: Ints, slot: int, size: int, entry: int, tag: int) -> None:
+    i = size
+    while i > 0:
+        parent = (i - 1) >> 1
+        if heap[slot + parent] <= entry:
+            break
+        heap[slot + i] = heap[slot + parent]
+        mark[slot + i] = mark[slot + parent]
+        i = parent
+    heap[slot + i] = entry
+    mark[slot + i] = tag
+
+
+@compiled_without_counts
+def _drop_first_of_both(heap: Ints, mark: Ints, slot: int, size: int) -> None:
+    """Remove the smallest entry of both heaps; `size` is the new length."""
+    last, tag = heap[slot + size], mark[slot + size]
+    i = 0
+    while True:
+        child = 2 * i + 1
+        if child >= size:
+            break
+        if child + 1 < size and heap[slot + child + 1] < heap[slot + child]:
+            child += 1
+        if heap[slot + child] >= last:
+            break
+        heap[slot + i] = heap[slot + child]
+        mark[slot + i] = mark[slot + child]
+        i = child
+    heap[slot + i] = last
+    mark[slot + i] = tag
+
+
+@compiled_without_counts
+def _change_rate(board: Ints, desk: Ints, c: int, u: int, t: int, rate: int) -> None:
+    """From t on, organization u earns `rate` more units of work per unit of time."""
+    b, s = rate * (1 - 2 * t), rate * (t * t - t)
+    board[c, VALUE] += rate
     board[c, VALUE + 1] += b
     board[c, VALUE + 2] += s
-    desk[c, u, PSI] += 1
+    desk[c, u, PSI] += rate
     desk[c, u, PSI + 1] += b
     desk[c, u, PSI + 2] += s
-    end = t + processing[job]
-    if end < horizon:
-        push(heap, slot, board[c, RUNNING], (end << _ORG_BITS) | u)
-        board[c, RUNNING] += 1
-        if end < next_end[c]:
-            next_end[c] = end
-    return int(job)
 
 
-@compiled
-def _finish(
-    board: Ints, desk: Ints, next_end: Ints, heap: Ints, slot: int, c: int, t: int, horizon: int
-) -> None:
-    """Remove the jobs that end at t from their machines."""
-    b, s = 1 - 2 * t, t * t - t
-    size = board[c, RUNNING]
-    while size > 0 and (heap[slot] >> _ORG_BITS) == t:
-        u = heap[slot] & ((1 << _ORG_BITS) - 1)
-        size -= 1
-        drop_first(heap, slot, size)
-        board[c, FREE] += 1
-        board[c, VALUE] -= 1
-        board[c, VALUE + 1] -= b
-        board[c, VALUE + 2] -= s
-        desk[c, u, PSI] -= 1
-        desk[c, u, PSI + 1] -= b
-        desk[c, u, PSI + 2] -= s
-    board[c, RUNNING] = size
-    next_end[c] = heap[slot] >> _ORG_BITS if size > 0 else horizon
-
-
-@compiled
-def _start_all(
-    board: Ints, desk: Ints, next_end: Ints, heap: Ints, processing: Ints, queue_end: Ints,
-    start: Ints,
-    members: Ints, size: int, slot: int, c: int, t: int, horizon: int,
-) -> None:  # fmt: skip
-    """Start all waiting jobs, where machines suffice or only one organization waits, so that the
-    order does not matter.
-    """
-    wanted = c == len(next_end) - 1
-    for place in range(size):
-        u = members[c, place]
-        for _ in range(min(queue_end[u] - desk[c, u, HEAD], board[c, FREE])):
-            job = _begin(board, desk, next_end, heap, processing, slot, c, u, t, horizon)
-            if wanted:
-                start[job] = t
-
-
-@compiled
-def _scarce(board: Ints, desk: Ints, queue_end: Ints, members: Ints, size: int, c: int) -> bool:
-    """Return whether the rule must choose: more jobs of several organizations wait than machines
-    are free.
-    """
-    if board[c, WAITING] <= board[c, FREE]:
-        return False
-    queues = 0
-    for place in range(size):
-        u = members[c, place]
-        queues += desk[c, u, HEAD] < queue_end[u]
-    return bool(queues > 1)
-
-
-@compiled
-def _serve_ref(
-    cursor: Ints, mask: Ints, board: Ints, desk: Ints, next_end: Ints, heap: Ints, queue_end: Ints,
-    processing: Ints,
-    start: Ints, members: Ints, worth: Ints, folded: Ints, weight: Ints, scales: Ints, key: Ints,
-    size: int, slot: int, later: int, c: int, t: int, horizon: int,
-) -> None:  # fmt: skip
-    """REF: the waiting organization of least psi - phi takes the next machine; at t, or `later` at
-    t + 1.
-    """
-    wanted = c == len(mask) - 1
-    value_all(cursor, mask, board, worth, t + later)
-    shapley_keys(
-        key, folded, worth, weight, desk, members, scales[size], mask[c], size, c, t + later
-    )
-    cursor[WORK] += 3 << size
-    step = later * scales[size]
-    while board[c, FREE] > 0 and board[c, WAITING] > 0:
-        best = -1
-        for place in range(size):
-            u = members[c, place]
-            if desk[c, u, HEAD] < queue_end[u] and (best < 0 or key[u] - key[best] < 0):
-                best = u
-        number = 1 if later else min(queue_end[best] - desk[c, best, HEAD], board[c, FREE])
-        for _ in range(number):
-            job = _begin(board, desk, next_end, heap, processing, slot, c, best, t, horizon)
-            if wanted:
-                start[job] = t
-        key[best] += step
-
-
-@compiled
-def _choose(jobs: Jobs, coalitions: Coalitions, state: State, c: int, draw: float) -> int:
-    """Waiting organization that the rule serves next."""
-    rule = coalitions.rule[c]
-    best, waiting = -1, 0
-    for place in range(coalitions.size[c]):
-        u = coalitions.members[c, place]
-        if state.desk[c, u, HEAD] < state.queue_end[u]:
-            waiting += 1
-            if best < 0 or comes_before(jobs, state, rule, c, u, best):
-                best = u
-    if rule != RANDOM:
-        return int(best)
-    left = int(draw * waiting)
-    for place in range(coalitions.size[c]):
-        u = coalitions.members[c, place]
-        if state.desk[c, u, HEAD] < state.queue_end[u]:
-            if left == 0:
-                return int(u)
-            left -= 1
-    return int(best)
-
-
-@compiled
-def _take_machine(jobs: Jobs, state: State, job: int, t: int, draw: float, free: int) -> int:
-    """DIRECTCONTR: assign the job to a random free machine, which earns its utility for its
-    owner.
-    """
-    left = int(draw * free)
+@compiled_without_counts
+def _change_lent(jobs: Jobs, state: State, machines: Machines, job: int, t: int, rate: int) -> None:
+    """DIRECTCONTR: from t on, the owners of a job's machines earn `rate` more on each of them."""
     state.cursor[WORK] += len(jobs.owner)
     for machine in range(len(jobs.owner)):
-        if state.machine_end[machine] == -1:
-            if left == 0:
-                state.machine_end[machine] = t + jobs.processing[job]
-                owner = jobs.owner[machine]
-                state.lent[owner, 0] += 1
-                state.lent[owner, 1] += 1 - 2 * t
-                state.lent[owner, 2] += t * t - t
-                return int(machine)
-            left -= 1
-    return -1
-
-
-@compiled
-def _hand_back(jobs: Jobs, state: State, t: int) -> None:
-    """DIRECTCONTR: free the machines whose job ends at t, which stop earning for their owners."""
-    state.cursor[WORK] += len(jobs.owner)
-    for machine in range(len(jobs.owner)):
-        if state.machine_end[machine] == t:
-            state.machine_end[machine] = -1
+        if machines.runs[machine] == job:
             owner = jobs.owner[machine]
-            state.lent[owner, 0] -= 1
-            state.lent[owner, 1] -= 1 - 2 * t
-            state.lent[owner, 2] -= t * t - t
+            state.lent[owner, 0] += rate
+            state.lent[owner, 1] += rate * (1 - 2 * t)
+            state.lent[owner, 2] += rate * (t * t - t)
 
 
-@compiled
-def _serve(
+@compiled_without_counts
+def _rate_and_rest(jobs: Jobs, machines: Machines, job: int, kind: int) -> tuple[int, int]:
+    """Units of work per unit of time, and the remainder for the last one."""
+    if machines.related:
+        return machines.speed[kind], jobs.processing[job] % machines.speed[kind]
+    return machines.need[job], 0
+
+
+@compiled_without_counts
+def _drop_too_wide(state: State, machines: Machines, c: int, u: int) -> None:
+    """Remove jobs that need more machines than the coalition has from the head of the queue."""
+    job = state.desk[c, u, HEAD]
+    while job < state.queue_end[u] and machines.need[job] > machines.total[c]:
+        job += 1
+    state.desk[c, u, HEAD] = job
+
+
+@compiled_without_counts
+def _arrive(coalitions: Coalitions, state: State, machines: Machines, c: int) -> bool:
+    """Add new jobs to the queues; return whether the coalition can run any of them."""
+    came = 0
+    for place in range(coalitions.size[c]):
+        u = coalitions.members[c, place]
+        for job in range(state.queue_end[u] - state.new[u], state.queue_end[u]):
+            if machines.need[job] <= machines.total[c]:
+                came += 1
+                machines.wanted[c] += machines.need[job]
+        _drop_too_wide(state, machines, c, u)
+    state.board[c, WAITING] += came
+    return came > 0
+
+
+@compiled_without_counts
+def _begin(
+    jobs: Jobs, state: State, machines: Machines, slot: int, c: int, u: int, t: int, horizon: int
+) -> tuple[int, int]:
+    """Start the first waiting job of organization u in coalition c on the fastest free machines;
+    return the job and the index of their speed.
+    """
+    job = int(state.desk[c, u, HEAD])
+    state.desk[c, u, HEAD] = job + 1
+    _drop_too_wide(state, machines, c, u)
+    state.board[c, FREE] -= machines.need[job]
+    state.board[c, WAITING] -= 1
+    machines.wanted[c] -= machines.need[job]
+    kind = 0
+    if machines.related:
+        while machines.free[c, kind] == 0:
+            kind += 1
+    machines.free[c, kind] -= machines.need[job]
+    rate, rest = _rate_and_rest(jobs, machines, job, kind)
+    full = jobs.processing[job] // rate if machines.related else jobs.processing[job]
+    _change_rate(state.board, state.desk, c, u, t, rate if full > 0 else rest)
+    end = t + max(full, 1)
+    if end < horizon:
+        tag = 2 * kind + (full > 0 and rest > 0)
+        size = state.board[c, RUNNING]
+        _push_both(state.heap, machines.mark, slot, size, (end << _JOB_BITS) | job, tag)
+        state.board[c, RUNNING] = size + 1
+        state.next_end[c] = min(state.next_end[c], end)
+    return job, kind
+
+
+@compiled_without_counts
+def _finish(
     jobs: Jobs,
     coalitions: Coalitions,
     state: State,
-    output: Output,
-    draws: Reals,
+    machines: Machines,
     c: int,
     t: int,
     horizon: int,
-) -> None:
-    """All rules but REF: assign free machines to waiting jobs one by one."""
+) -> bool:
+    """Remove the jobs that end at t, and continue those with a remainder; return whether a machine
+    is free again.
+    """
+    slot, board, heap = coalitions.slot[c], state.board, state.heap
+    direct = coalitions.rule[c] == DIRECTCONTR
+    size, ended = board[c, RUNNING], False
+    while size > 0 and (heap[slot] >> _JOB_BITS) == t:
+        job, tag = heap[slot] & ((1 << _JOB_BITS) - 1), machines.mark[slot]
+        kind, u = tag >> 1, machines.org[job]
+        rate, rest = _rate_and_rest(jobs, machines, job, kind)
+        size -= 1
+        _drop_first_of_both(heap, machines.mark, slot, size)
+        if tag & 1:
+            change = rest - rate
+            if t + 1 < horizon:
+                _push_both(heap, machines.mark, slot, size, ((t + 1) << _JOB_BITS) | job, 2 * kind)
+                size += 1
+        else:
+            change = -rest if rest > 0 else -rate
+        _change_rate(board, state.desk, c, u, t, change)
+        if direct:
+            _change_lent(jobs, state, machines, job, t, change // machines.need[job])
+        if not tag & 1:
+            ended = True
+            board[c, FREE] += machines.need[job]
+            machines.free[c, kind] += machines.need[job]
+            if direct:
+                for machine in range(len(jobs.owner)):
+                    if machines.runs[machine] == job:
+                        machines.runs[machine] = -1
+    board[c, RUNNING] = size
+    state.next_end[c] = heap[slot] >> _JOB_BITS if size > 0 else horizon
+    return ended
+
+
+@compiled_without_counts
+def _must_choose(coalitions: Coalitions, state: State, machines: Machines, c: int) -> bool:
+    """Return whether the rule must choose: several organizations wait, and not all their jobs fit,
+    or not on machines of one speed.
+    """
+    if machines.related:
+        kind = 0
+        while machines.free[c, kind] == 0:
+            kind += 1
+        if state.board[c, WAITING] <= machines.free[c, kind]:
+            return False
+    elif machines.wanted[c] <= state.board[c, FREE]:
+        return False
+    queues = 0
+    for place in range(coalitions.size[c]):
+        u = coalitions.members[c, place]
+        queues += state.desk[c, u, HEAD] < state.queue_end[u]
+    return bool(queues > 1)
+
+
+@compiled_without_counts
+def _may_be_served(state: State, machines: Machines, c: int, u: int) -> bool:
+    """Return whether a job of organization u waits and, with backfilling, fits."""
+    head = state.desk[c, u, HEAD]
+    if head >= state.queue_end[u]:
+        return False
+    return bool(not machines.passing or machines.need[head] <= state.board[c, FREE])
+
+
+@compiled_without_counts
+def _choose(
+    jobs: Jobs, coalitions: Coalitions, state: State, machines: Machines, c: int, draw: float,
+    first: bool,
+) -> int:  # fmt: skip
+    """Organization that the rule serves next, or waits for, or the `first`; -1 for none."""
+    rule, key = coalitions.rule[c], state.key
+    best, waiting = -1, 0
+    for place in range(coalitions.size[c]):
+        u = coalitions.members[c, place]
+        if _may_be_served(state, machines, c, u):
+            waiting += 1
+            if best < 0:
+                best = u
+                if first:
+                    break
+            elif rule <= REF_NEXT:
+                best = u if key[u] - key[best] < 0 else best
+            elif comes_before(jobs, state, rule, c, u, best):
+                best = u
+    if rule == RANDOM and waiting > 1:
+        left = int(draw * waiting)
+        for place in range(coalitions.size[c]):
+            u = coalitions.members[c, place]
+            if _may_be_served(state, machines, c, u):
+                if left == 0:
+                    return int(u)
+                left -= 1
+    return int(best)
+
+
+@compiled_without_counts
+def _take_machines(
+    jobs: Jobs, state: State, machines: Machines, output: Output, job: int, kind: int, among: int,
+    draw: float,
+) -> None:  # fmt: skip
+    """DIRECTCONTR: assign the job to a random free machine (of the fastest free speed) and the next
+    free ones in a circle.
+    """
+    skip, count = int(draw * among), len(jobs.owner)
+    left = machines.need[job]
+    place = machines.others_at[job]
+    state.cursor[WORK] += 2 * count
+    for step in range(2 * count):
+        machine = step % count
+        if machines.runs[machine] == -1 and machines.kind[machine] == kind:
+            if skip > 0:
+                skip -= 1
+                continue
+            if left == machines.need[job]:
+                output.machine[job] = machine
+            else:
+                machines.others[place] = machine
+                place += 1
+            machines.runs[machine] = job
+            left -= 1
+            if left == 0:
+                return
+
+
+@compiled_without_counts
+def _serve(
+    jobs: Jobs, coalitions: Coalitions, state: State, machines: Machines, output: Output,
+    draws: Reals, c: int, t: int, horizon: int,
+) -> None:  # fmt: skip
+    """Assign free machines to waiting jobs one job at a time, until none is free, nobody waits, or
+    the chosen job does not fit.
+    """
     rule, board, slot = coalitions.rule[c], state.board, coalitions.slot[c]
-    wanted = c == len(coalitions.mask) - 1
-    step = fill_keys(coalitions, state, c, t)
+    wanted, size = c == len(coalitions.mask) - 1, coalitions.size[c]
+    matters = _must_choose(coalitions, state, machines, c)
+    step = 0
+    if matters and wanted:
+        state.cursor[CONTENDED] += 1
+    if matters and rule <= REF_NEXT:
+        later = rule - REF
+        value_all(state.cursor, coalitions.mask, board, state.worth, t + later)
+        shapley_keys(
+            state.key, state.folded, state.worth, coalitions.weight, state.desk,
+            coalitions.members, coalitions.scale[size], coalitions.mask[c], size, c, t + later,
+        )  # fmt: skip
+        state.cursor[WORK] += 3 << size
+        step = int(later * coalitions.scale[size])
+    elif matters or DIRECTCONTR <= rule < FIFO:
+        step = fill_keys(coalitions, state, c, t)
+    first = not matters and (rule < DIRECTCONTR or rule == FIFO)
     while board[c, FREE] > 0 and board[c, WAITING] > 0:
         draw = draws[2 * state.cursor[STARTS]] if rule == RANDOM else 0.0
-        u = _choose(jobs, coalitions, state, c, draw)
-        free = board[c, FREE]
-        job = _begin(
-            board, state.desk, state.next_end, state.heap, jobs.processing, slot, c, u, t, horizon
-        )
-        state.key[u] += step
+        u = _choose(jobs, coalitions, state, machines, c, draw, first)
+        if u < 0 or machines.need[state.desk[c, u, HEAD]] > board[c, FREE]:
+            return
+        before, free = state.desk[c, u, PSI], board[c, FREE]
+        job, kind = _begin(jobs, state, machines, slot, c, u, t, horizon)
+        rate = state.desk[c, u, PSI] - before
+        state.key[u] += step * rate
         if wanted:
             if rule == DIRECTCONTR:
-                output.machine[job] = _take_machine(
-                    jobs, state, job, t, draws[2 * state.cursor[STARTS] + 1], free
-                )
+                among = machines.free[c, kind] + 1 if machines.related else free
+                _take_machines(
+                    jobs, state, machines, output, job, kind, among,
+                    draws[2 * state.cursor[STARTS] + 1],
+                )  # fmt: skip
+                _change_lent(jobs, state, machines, job, t, rate // machines.need[job])
             output.start[job] = t
+            machines.taken[job] = kind
             state.cursor[STARTS] += 1
             state.cursor[TURN] = u + 1
 
 
-@compiled
+@compiled_without_counts
 def run(
-    jobs: Jobs,
-    coalitions: Coalitions,
-    state: State,
-    output: Output,
-    draws: Reals,
-    horizon: int,
-    least: int,
-    budget: int,
-) -> bool:
+    jobs: Jobs, coalitions: Coalitions, state: State, machines: Machines, output: Output,
+    draws: Reals, horizon: int, least: int, budget: int,
+) -> bool:  # fmt: skip
     """Process events until the horizon, or until `budget` units of work are spent; return whether
     it is finished.
 
     Coalitions below `least` stand still. The state is all there is: a later call goes on where this
     one stopped.
     """
-    # Unpacked once, and handed over one by one: each array taken out of a tuple costs two atomic
-    # counts.
-    cursor, new, next_end, board, desk, heap = (
-        state.cursor,
-        state.new,
-        state.next_end,
-        state.board,
-        state.desk,
-        state.heap,
-    )
-    queue_end, worth, event_time, event_org = (
-        state.queue_end,
-        state.worth,
-        jobs.event_time,
-        jobs.event_org,
-    )
-    mask, rules, sizes, members, slots = (
-        coalitions.mask,
-        coalitions.rule,
-        coalitions.size,
-        coalitions.members,
-        coalitions.slot,
-    )
-    processing, start, samples = jobs.processing, output.start, output.sample_times
-    folded, weight, scales, key = state.folded, coalitions.weight, coalitions.scale, state.key
-    number, events = len(mask), len(event_time)
-    # the next end of a job in any coalition
+    cursor, new, next_end, mask = state.cursor, state.new, state.next_end, coalitions.mask
+    number, events = len(mask), len(jobs.event_time)
     spent = cursor[WORK] + budget
     soonest = horizon
     for c in range(least, number):
         soonest = min(soonest, next_end[c])
     while cursor[WORK] < spent:
-        # the next moment: an end or a release; values are sampled up to it
+        # the next moment: an end, a change of rate or a release; values are sampled up to it
         event = cursor[EVENT]
-        t = soonest if event >= events else min(soonest, event_time[event])
+        t = soonest if event >= events else min(soonest, jobs.event_time[event])
         t = min(t, horizon)
-        if cursor[SAMPLE] < len(samples) and samples[cursor[SAMPLE]] <= t:
-            sample(coalitions, state, output, t)
+        sample(coalitions, state, output, t)
         cursor[TIME] = t
         if t >= horizon:
             return True
         # the releases of this moment lengthen their organizations' queues
         arrived = 0
-        while event < events and event_time[event] == t:
-            u = event_org[event]
-            queue_end[u] += 1
+        while event < events and jobs.event_time[event] == t:
+            u = jobs.event_org[event]
+            state.queue_end[u] += 1
             new[u] += 1
             arrived |= 1 << min(u, LAST_BIT)
             event += 1
         cursor[EVENT] = event
-        # each coalition with an end or a release of this moment plays it
+        # each coalition with an end or a new job of its own serves its queues
         soonest = horizon
         for c in range(least, number):
-            ends = next_end[c] == t
-            if ends or (mask[c] & arrived) != 0:
-                size, slot, rule = sizes[c], slots[c], rules[c]
-                # machines whose jobs end are free again
-                if ends:
-                    _finish(board, desk, next_end, heap, slot, c, t, horizon)
-                    if rule == DIRECTCONTR:
-                        _hand_back(jobs, state, t)
-                # new jobs wait
-                if mask[c] & arrived:
-                    for place in range(size):
-                        board[c, WAITING] += new[members[c, place]]
-                # free machines are given out: by the rule where it decides, else to all who wait
-                if board[c, FREE] > 0 and board[c, WAITING] > 0:
-                    scarce = _scarce(board, desk, queue_end, members, size, c)
-                    if scarce and c == number - 1:
-                        cursor[CONTENDED] += 1
-                    if scarce and (rule == REF or rule == REF_NEXT):
-                        _serve_ref(
-                            cursor, mask, board, desk, next_end, heap, queue_end, processing, start,
-                            members,
-                            worth, folded, weight, scales, key, size, slot, rule - REF, c, t,
-                            horizon,
-                        )  # fmt: skip
-                    elif (
-                        scarce or DIRECTCONTR <= rule < FIFO or rule == RANDOM
-                    ):  # these keep a turn, machines or draws
-                        _serve(jobs, coalitions, state, output, draws, c, t, horizon)
-                    else:
-                        _start_all(
-                            board,
-                            desk,
-                            next_end,
-                            heap,
-                            processing,
-                            queue_end,
-                            start,
-                            members,
-                            size,
-                            slot,
-                            c,
-                            t,
-                            horizon,
-                        )
-                if (
-                    rule == REF_NEXT and cursor[STAMP] > t
-                ):  # values already taken for t + 1 must see what happened at t
-                    worth[mask[c]] = value_at(board, c, t + 1)
+            decides = next_end[c] == t and _finish(jobs, coalitions, state, machines, c, t, horizon)
+            if (mask[c] & arrived) != 0:
+                decides |= _arrive(coalitions, state, machines, c)
+            if decides and state.board[c, FREE] > 0 and state.board[c, WAITING] > 0:
+                _serve(jobs, coalitions, state, machines, output, draws, c, t, horizon)
+            if coalitions.rule[c] == REF_NEXT and cursor[STAMP] > t:
+                state.worth[mask[c]] = value_at(state.board, c, t + 1)
             soonest = min(soonest, next_end[c])
         if arrived:
             new[:] = 0

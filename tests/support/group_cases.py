@@ -23,12 +23,9 @@ from cotenant.instances.groups.stability import (
     total_units,
 )
 from cotenant.instances.problem.errors import InvalidInstance, NoSolution
-from cotenant.models.groups.columns import columns_of
 from cotenant.solvers.groups.core import core, least_alpha
 from cotenant.solvers.groups.core_routes import CoreLimits
-from cotenant.solvers.groups.nogoods import Tree
 from cotenant.solvers.groups.optimal import optimal
-from cotenant.solvers.outcome import Clock
 
 Group = tuple[int, tuple[int, ...]]
 """Class and types of one machine."""
@@ -243,7 +240,6 @@ def wrongs(seed: int, limits: CoreLimits | None = None) -> Iterator[str]:
         return
     yield from _counts(instance, counted, list(every)[int(rng.integers(len(every)))], alpha)
     yield from _exact(instance, counted, every, alpha, limits)
-    yield from _searched(instance, sorted(every.values()))
     for name in policies.__all__:
         try:
             check(instance, getattr(policies, name)(instance, rng=np.random.default_rng(seed)))
@@ -308,20 +304,6 @@ def _exact(
             yield f"{name}: not the least penalty"
         if name != "optimal" and facts["levels"][1]["status"] != "optimal":
             yield f"{name}: the least penalty is not proved"
-
-
-def _searched(instance: Groups, enough: list[Fraction]) -> Iterator[str]:
-    """The search over limits of losses, without a start, on both sides of the least alpha."""
-    least = int(enough[0] * UNIT)
-    columns = columns_of(instance)
-    for alpha in sorted({0, max(0, least - 1), least, int(enough[len(enough) // 2] * UNIT)}):
-        tree = Tree(instance, columns, columns, alpha, Clock())
-        tree.run()
-        there = enough[0] * UNIT <= alpha
-        if (tree.found is not None, tree.empty) != (there, not there):
-            yield f"search at {alpha}: {tree.found}, empty {tree.empty}, enumerated {there}"
-        elif tree.found is not None and least_alpha_of(instance, tree.found) > alpha:
-            yield f"search at {alpha}: some group blocks"
 
 
 def _fraction(value: float) -> Fraction:

@@ -49,19 +49,9 @@ BAD = {
         {"allowed": [[0, 0, 0], [1, 1, 1], [1, 1, 1]]},
         "allowed[0] is true for no class that holds VM type '0'",
     ),
-    "none on a server": ({"most_per_server": [0, 1, 1]}, "most_per_server[0] is 0"),
     "a type apart from itself": ({"apart": [[1, 1]]}, "apart[0] is [1, 1]"),
-    "a triple apart": ({"apart": [[0, 1, 2]]}, "apart is of shape (1, 3)"),
-    "an unknown type": ({"apart": [[0, 3]]}, "apart[0, 1] is 3"),
-    "half a skew": ({"skew": [1.5, 1, 1]}, "skew[0] is 1.5"),
     "a skew without zones": ({"skew": [1, 1, 1], "zone": ()}, "skew is given without zones"),
-    "zones of other classes": ({"zone": ("a",)}, "zone is of length 1"),
-    "a limit of nothing": ({"limits": [Limit((), 1)]}, "limits[0].types is ()"),
-    "a limit of none": ({"limits": [Limit((0,), 0)]}, "limits[0].most is 0"),
-    "a limit within a rack": ({"limits": [Limit((0,), 1, "rack")]}, "limits[0].within is 'rack'"),
-    "a limit of no type": ({"limits": [Limit((7,), 1)]}, "limits[0].types[0] is 7"),
     "a type twice": ({"limits": [Limit((0, 0), 1)]}, "limits[0].types is naming 0 twice"),
-    "no limit at all": ({"limits": [3]}, "limits[0] is 3"),
     "a zone limit without zones": (
         {"limits": [Limit((0,), 1, "zone")], "zone": ()},
         "limits is given without zones",
@@ -75,7 +65,6 @@ BAD = {
         {"placed": [[0, 0, 1]], "servers": None},
         "a number of servers of every class",
     ),
-    "names of other servers": ({"server_names": ("a", "b")}, "server_names is of length 2"),
 }
 
 

@@ -49,11 +49,11 @@ def proved(folder: Path, method: str = "min-servers", name: str = NAME, **option
     return out
 
 
-def changed(path: Path, change: Callable[[dict[str, Any]], object]) -> Path:
+def changed(path: Path, change: Callable[[dict[str, Any]], object], name: str = "changed") -> Path:
     """A copy of a packed JSON file with a change."""
     document = json.loads(gzip.decompress(path.read_bytes()))
     change(document)
-    other = path.with_name(f"changed-{path.name.removesuffix('.gz')}")
+    other = path.with_name(f"{name}-{path.name.removesuffix('.gz')}")
     other.write_text(json.dumps(document))
     return other
 
@@ -88,52 +88,39 @@ def test_bounds_row_improves_with_each_proof(tmp_path: Path, table: Path) -> Non
     assert facts(best) == ("servers", 4, 4, "closed")
     assert (best["set"], best["answer"]) == ("small", best["proof"])
     assert known(read_table(table)) == [best]
-    assert len(read_table(table)) == 3
-    assert broken(table) == []
-
-
-@pytest.mark.slow
-def test_methods_of_one_question_share_a_bounds_row(tmp_path: Path, table: Path) -> None:
-    row = add(table, NAME, [proved(tmp_path, "cp-sat")])
-    assert facts(row) == ("servers", 4, 4, "closed")
-    with refused(NotAdded):
-        add(table, NAME, [proved(tmp_path, "min-servers")])
+    with refused(NotAdded):  # a method that asks the same
+        add(table, NAME, [proved(tmp_path, "cp-sat")])
     assert facts(add(table, NAME, [proved(tmp_path, "min-cost")])) == ("cost", 5, 5, "closed")
     assert len(known(read_table(table))) == 2
+    assert (len(read_table(table)), broken(table)) == (4, [])
 
 
 @pytest.mark.slow
 def test_invalid_bounds_submissions_are_refused(tmp_path: Path, table: Path) -> None:
-    proof = proved(tmp_path)
+    proof, other = proved(tmp_path), "packing/vm-types-8"
+    wide = changed(proof, lambda d: d["claim"].update(bound=5, claim_kind="gap"), "wide")
+    short = changed(proof, lambda d: d["witness"]["count"].pop(), "short")
+    (tmp_path / "bytes.json").write_bytes(b"\xff\x00")
     add(table, NAME, [proof])
     before = {path: path.read_bytes() for path in table.rglob("*") if path.is_file()}
-    with refused(NotAdded):
-        add(table, NAME, [proof])
-    with refused(NotAdded):
-        add(table, NAME)
-    with refused(NotAdded):
-        add(table, "packing/vm-types-8", [proof])
-    with refused(NotAdded):
-        add(table, NAME, [changed(proof, lambda d: d["claim"].update(bound=5, claim_kind="gap"))])
-    with refused(NotAdded):
-        add(table, NAME, [changed(proof, lambda d: d["witness"]["count"].pop())])
-    with refused(InvalidFile):
-        add(table, NAME, [locate(NAME)])
-    (tmp_path / "bytes.json").write_bytes(b"\xff\x00")
-    for files in ([NAME, tmp_path / "bytes.json"], [tmp_path / "bytes.json"]):
-        with refused(InvalidFile):
-            add(table, files[0], files[1:])
-    with refused(InvalidFile):
-        read_table(tmp_path / "no such")
-    assert before == {path: path.read_bytes() for path in table.rglob("*") if path.is_file()}
-
-
-def test_path_with_null_character_is_refused(tmp_path: Path, table: Path) -> None:
+    for kind, name, proofs in (
+        (NotAdded, NAME, [proof]),
+        (NotAdded, NAME, []),
+        (NotAdded, other, [proof]),
+        (NotAdded, NAME, [wide]),
+        (NotAdded, NAME, [short]),
+        (InvalidFile, NAME, [locate(NAME)]),
+        (InvalidFile, NAME, [tmp_path / "bytes.json"]),
+        (InvalidFile, tmp_path / "bytes.json", []),
+    ):
+        with refused(kind):
+            add(table, name, proofs)
     for words in (("a\0b", NAME), (table, "a\0b"), (table, NAME, ["a\0b"])):
         with pytest.raises(InvalidFile):
             add(*words)
-    with pytest.raises(InvalidFile):
-        cotenant.write(TINY, tmp_path / "a\0b.json")
+    with refused(InvalidFile):
+        read_table(tmp_path / "no such")
+    assert before == {path: path.read_bytes() for path in table.rglob("*") if path.is_file()}
 
 
 def test_answer_better_than_proved_bound_is_refused(tmp_path: Path, table: Path) -> None:
@@ -148,11 +135,10 @@ def test_answer_better_than_proved_bound_is_refused(tmp_path: Path, table: Path)
 
 @pytest.mark.slow
 def test_options_that_change_the_question_have_own_rows(tmp_path: Path, table: Path) -> None:
+    name = "colocation/tiny"
     for options in ({}, {"alpha": 0.05}, {"alpha": 0.05, "alpha_mode": "penalty-points"}):
         with suppress(NotAdded):
-            add(
-                table, "colocation/tiny", [proved(tmp_path, "stable", "colocation/tiny", **options)]
-            )
+            add(table, name, [proved(tmp_path, "stable", name, **options)])
     rows = [row["options"] for row in known(read_table(table))]
     assert rows == [{}, {"alpha": "1/20", "alpha_mode": "penalty-points"}]
 
@@ -163,10 +149,8 @@ def test_bounds_row_levels_belong_to_best_answer(tmp_path: Path, table: Path) ->
     first = changed(both, lambda d: d.update(levels=[]))
     row = add(table, "colocation/tiny", [first])
     assert (facts(row), len(row["levels"])) == (("blocking_pairs", 0, 0, "closed"), 1)
-    row = add(table, "colocation/tiny", [both])
-    assert [(level["objective"], level["bound"]) for level in row["levels"]][1:] == [
-        ("penalty", 0.0525)
-    ]
+    _, level = add(table, "colocation/tiny", [both])["levels"]
+    assert (level["objective"], level["bound"]) == ("penalty", 0.0525)
     assert broken(table) == []
     with refused(NotAdded):
         add(table, "colocation/tiny", [first])
@@ -179,12 +163,10 @@ def test_changed_bounds_table_is_detected(tmp_path: Path, table: Path) -> None:
     other = {"levels": [row["levels"][0] | {"value": 3, "bound": 3}], "kind": "gap",
              "name": "another", "options": {"x": 1}, "question": "min-cost", "size": {},
              "proof": "", "problem": "market"}  # fmt: skip
-    for field, value in other.items():
-        lines.write_text(json.dumps(row | {field: value}) + "\n")
+    for change in [*({field: value} for field, value in other.items()), {}]:
+        lines.write_text(json.dumps(row | change) + "\n")
         seen += broken(table)
     assert len(seen) == len(other)
-    lines.write_text(json.dumps(row) + "\n")
-    assert broken(table) == []
     for digest in ("proof", "sha256"):
         path = table / file_of(row[digest])
         content = path.read_bytes()
@@ -221,14 +203,24 @@ def test_failed_write_leaves_bounds_table_unchanged(tmp_path: Path, table: Path)
     row = add(table, NAME)
     proof = proved(tmp_path)
     add(tmp_path / "other", NAME, [proof])
-    place = table / file_of(read_table(tmp_path / "other")[0]["proof"])
-    place.mkdir()
+    file = table / file_of(read_table(tmp_path / "other")[0]["proof"])
+    file.mkdir()
     with pytest.raises(InvalidFile):
         add(table, NAME, [proof])
     assert known(read_table(table)) == [row]
     assert broken(table) == []
-    place.rmdir()
+    file.rmdir()
     assert facts(add(table, NAME, [proof])) == ("servers", 4, 4, "closed")
+
+
+ADDING = """
+import sys, cotenant
+from cotenant.analysis.run.bounds import add
+tiny = cotenant.read("packing/tiny")
+for n in range(10_000):
+    file = cotenant.write(tiny.replace(name=f"n{n}"), f"{sys.argv[1]}/{n}.json")
+    print(add(f"{sys.argv[1]}/table", file)["name"], flush=True)
+"""
 
 
 @pytest.mark.slow
@@ -237,19 +229,9 @@ def test_failed_write_leaves_bounds_table_unchanged(tmp_path: Path, table: Path)
 def test_killed_add_loses_no_bounds_row(
     tmp_path: Path, table: Path, after: int, number: int
 ) -> None:
-    adding = """
-import sys, cotenant
-from cotenant.analysis.run.bounds import add
-tiny = cotenant.read("packing/tiny")
-for n in range(10_000):
-    file = cotenant.write(tiny.replace(name=f"n{n}"), f"{sys.argv[1]}/{n}.json")
-    print(add(f"{sys.argv[1]}/table", file)["name"], flush=True)
-"""
-    words = [sys.executable, "-c", adding, str(tmp_path)]
-    with subprocess.Popen(
-        words, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
-    ) as child:
-        assert child.stdout is not None
+    words = [sys.executable, "-c", ADDING, str(tmp_path)]
+    pipes: Any = {"stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL, "text": True}
+    with subprocess.Popen(words, **pipes) as child:
         names = [child.stdout.readline().strip() for _ in range(after)]
         child.send_signal(number)
     assert [row["name"] for row in read_table(table)][:after] == names
@@ -259,12 +241,10 @@ for n in range(10_000):
 
 def test_instances_without_license_are_not_copied(table: Path, tmp_path: Path) -> None:
     row = add(table, NAME, [proved(tmp_path)], keep_instance=False)
-    place = table / file_of(row["sha256"])
-    assert not place.exists()
+    copy = table / file_of(row["sha256"])
+    assert not copy.exists()
     assert len(broken(table)) == 1
-    cotenant.write(TINY, place)
-    shutil.copy(locate(NAME), tmp_path / "tiny.json")
-    place.write_bytes(gzip.compress((tmp_path / "tiny.json").read_bytes()))
+    copy.write_bytes(gzip.compress(locate(NAME).read_bytes()))
     assert broken(table) == []
 
 
@@ -318,26 +298,29 @@ def test_inaccurate_equilibrium_is_not_accepted(tmp_path: Path, table: Path) -> 
 
 @pytest.mark.slow
 def test_bounds_commands_add_show_check_and_page(tmp_path: Path, table: Path) -> None:
-    words, proof = ("--table", str(table)), str(proved(tmp_path))
-    added = run("bounds", "add", NAME, proof, *words, "--set", "small")
-    assert added.returncode == 0
-    approved(added.stdout.splitlines()[-1])
-    again = run("bounds", "add", NAME, proof, *words)
-    assert again.returncode == 1
-    approved(line for line in again.stderr.splitlines() if line.startswith("error"))
-    assert run("bounds", "add", "scheduling/tiny", *words).returncode == 0
-    approved(re.sub(r"20\d\d-\d\d-\d\d", "<date>", run("bounds", "show", *words).stdout))
-    opened = run("bounds", "show", *words, "--open", "--json").stdout
-    assert [row["problem"] for row in json.loads(opened)] == ["scheduling"]
-    assert json.loads(run("bounds", "show", *words, "--set", "none", "--json").stdout) == []
-    held = run("bounds", "check", *words, "--jobs", "2")
-    assert (held.returncode, held.stdout.split()[0]) == (0, "2")
+    def command(*words: str, code: int = 0) -> subprocess.CompletedProcess[str]:
+        done = run("bounds", *words, "--table", str(table))
+        assert done.returncode == code, done.stderr
+        return done
+
+    def said(done: subprocess.CompletedProcess[str], first: str) -> None:
+        approved(line for line in done.stderr.splitlines() if line.startswith(first))
+
+    proof = str(proved(tmp_path))
+    approved(command("add", NAME, proof, "--set", "small").stdout.splitlines()[-1])
+    said(command("add", NAME, proof, code=1), "error")
+    command("add", "scheduling/tiny")
+    approved(re.sub(r"20\d\d-\d\d-\d\d", "<date>", command("show").stdout))
+    opened = json.loads(command("show", "--open", "--json").stdout)
+    assert [row["problem"] for row in opened] == ["scheduling"]
+    assert json.loads(command("show", "--set", "none", "--json").stdout) == []
+    assert command("check", "--jobs", "2").stdout.split()[0] == "2"
     text = (table / bounds.TABLE).read_text()
     (table / bounds.TABLE).write_text(text.replace('"value": 4', '"value": 3'))
-    held = run("bounds", "check", *words)
-    assert (held.returncode, held.stdout.split()[0]) == (1, "1")
-    approved(line for line in held.stderr.splitlines() if line.startswith("broken"))
-    assert run("bounds", "page", *words, "--out", str(table / "index.html")).returncode == 0
+    held = command("check", code=1)
+    assert held.stdout.split()[0] == "1"
+    said(held, "broken")
+    command("page", "--out", str(table / "index.html"))
 
 
 @pytest.fixture(scope="module")
@@ -364,6 +347,20 @@ def test_bounds_page_links_to_files_and_verifier(page: Path) -> None:
     assert "<b>" not in page.read_text()
 
 
+SEEN = """
+return [...document.querySelectorAll('#rows tbody tr:not([hidden])')].map(
+    (row) => row.cells[1].textContent)
+"""
+CHOOSE = """
+const labels = [...document.querySelectorAll('.filter label')];
+const select = labels.find(
+    (label) => label.textContent.startsWith(arguments[0])).querySelector('select');
+select.value = arguments[1];
+select.dispatchEvent(new Event('change'));
+return [...select.options].map((option) => option.textContent);
+"""
+
+
 @pytest.mark.slow
 @pytest.mark.sampled(2)
 @no_chromium
@@ -371,37 +368,23 @@ def test_bounds_page_links_to_files_and_verifier(page: Path) -> None:
 def test_bounds_page_can_be_filtered_and_sorted(
     shared_browser: Browser, page: Path, scheme: str
 ) -> None:
+    script = shared_browser.execute_script
     shape(shared_browser, 390, scheme)
     shared_browser.get(page.as_uri())
     assert shared_browser.get_log("browser") == []
-    wide = "return document.documentElement.scrollWidth <= 390"
-    assert shared_browser.execute_script(wide)
-    seen = """
-        return [...document.querySelectorAll('#rows tbody tr:not([hidden])')].map(
-            (row) => row.cells[1].textContent)
-    """
+    assert script("return document.documentElement.scrollWidth <= 390")
     everything = [row["name"] for row in known(read_table(page.parent))]
-    assert shared_browser.execute_script(seen) == everything
-    choose = """
-        const labels = [...document.querySelectorAll('.filter label')];
-        const select = labels.find(
-            (label) => label.textContent.startsWith(arguments[0])).querySelector('select');
-        select.value = arguments[1];
-        select.dispatchEvent(new Event('change'));
-        return [...select.options].map((option) => option.textContent);
-    """
-    options = shared_browser.execute_script(choose, "set", "small")
-    assert options == ["all", "others", "small"]
-    assert shared_browser.execute_script(seen) == ["tiny"]
-    shared_browser.execute_script(choose, "set", "")
-    assert shared_browser.execute_script(seen) == everything
-    shared_browser.execute_script(choose, "size", "4 types")
-    assert len(shared_browser.execute_script(seen)) == 1
-    shared_browser.execute_script(choose, "status", "closed")
-    assert shared_browser.execute_script(seen) == []
-    shared_browser.execute_script(choose, "size", "")
-    assert shared_browser.execute_script(seen) == ["tiny"]
-    shared_browser.execute_script(choose, "status", "")
-    sort = "document.querySelectorAll('#rows th button')[1].click()"
-    shared_browser.execute_script(sort)
-    assert shared_browser.execute_script(seen) == sorted(everything)
+    assert script(SEEN) == everything
+    assert script(CHOOSE, "set", "small") == ["all", "others", "small"]
+    assert script(SEEN) == ["tiny"]
+    for column, value, number in (
+        ("set", "", len(everything)),
+        ("size", "4 types", 1),
+        ("status", "closed", 0),
+        ("size", "", 1),
+        ("status", "", len(everything)),
+    ):
+        script(CHOOSE, column, value)
+        assert len(script(SEEN)) == number
+    script("document.querySelectorAll('#rows th button')[1].click()")
+    assert script(SEEN) == sorted(everything)

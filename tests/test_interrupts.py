@@ -285,25 +285,20 @@ def test_interrupted_compare_keeps_rows_and_ends_processes(
     note, out = tmp_path / "note", tmp_path / "rows.jsonl"
     prepare = f"""
 from support import sweep_methods as bad
-from support.messages import approved
 from cotenant.analysis.run import compare as room
 compare = room.compare
 room.compare = lambda instances, methods, **rest: compare(
     instances, [bad.keeps_best, bad.sleeps], **(rest | {{"options": {{"note": {str(note)!r}}}, "jobs": 2}}))
 """
-    (tmp_path / "empty").mkdir()
     comparing = command(prepare, "compare", "colocation/tiny", "-m", "GR", "--out", str(out))
-    processes = [
-        int(word)
-        for word in bad.waited_for(note, whole=lambda text: len(text.split()) == 2).split()
-    ]
+    noted = bad.waited_for(note, whole=lambda text: len(text.split()) == 2).split()
     comparing.send_signal(number)
     _, stderr = comparing.communicate(timeout=600)
     assert comparing.returncode == code, stderr
     assert "stopping: methods hand in the best they have" in stderr
     assert last(stderr).startswith("interrupted: ")
     assert "Traceback" not in stderr
-    assert all(map(bad.gone, processes))
+    assert all(bad.gone(int(process)) for process in noted)
     assert {row["stop"] for row in read_rows(out)} <= {"interrupted"}
 
 

@@ -68,12 +68,6 @@ def tree(path: Path) -> ast.Module:
 
 
 @cache
-def nodes(path: Path) -> list[ast.AST]:
-    """All that stands in a file, walked once for all tests."""
-    return list(ast.walk(tree(path)))
-
-
-@cache
 def statements(path: Path) -> list[ast.AST]:
     """Every statement of a file, wherever it stands; expressions, which hold none, are not walked."""
     left = list[ast.AST](tree(path).body)
@@ -312,7 +306,7 @@ def test_no_module_is_long_and_no_function_takes_many_parameters() -> None:
             long.append(f"{place}: {lines}")
         if "kernels" in path.stem:  # compiled: arrays by place
             continue
-        for node in nodes(path):
+        for node in statements(path):
             if isinstance(node, ast.FunctionDef):
                 given = node.args
                 number = len(given.posonlyargs) + len(given.args) + len(given.kwonlyargs)
@@ -338,7 +332,7 @@ def test_a_problem_is_named_in_its_packages_the_registry_and_the_catalogue() -> 
         path.relative_to(ROOT).as_posix()
         for path in [*sources(), ROOT / "catalog.py"]
         if not {*PROBLEM_NAMES, "papers"} & {*path.relative_to(ROOT).parts, path.stem}
-        for node in nodes(path)
+        for node in ast.walk(tree(path))
         if isinstance(node, ast.Constant) and node.value in PROBLEM_NAMES
     }
     assert naming == set(NAME_PROBLEMS)

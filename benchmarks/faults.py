@@ -243,7 +243,7 @@ FAULTS = r"""
 + rows.row(x, lower=float(least_jobs) - 1.0)
 
 @ models/numa/arrays.py: the energy of a second of work is that of a task
-? numa_fluid::test_a_second_formulation_finds_the_same_optima
+? numa_fluid::test_fluid_optima_equal_second_formulation
 - (energy / instance.service_mean[:, None])[:, instance.distance]
 + energy[:, instance.distance]
 
@@ -263,7 +263,7 @@ FAULTS = r"""
 + model.add(total <= fewest + skew - 1)
 
 @ models/scheduling/time_indexed.py: the last part of a unit of time is no time on a fast machine
-? scheduling_parallel::test_optima_are_those_of_every_schedule
+? scheduling_parallel::test_optima_of_parallel_jobs_equal_enumeration
 - np.minimum(-(-instance.processing[job] // speeds[kind]), horizon - time)
 + np.minimum(instance.processing[job] // speeds[kind], horizon - time)
 
@@ -349,11 +349,11 @@ FAULTS = r"""
 
 @ solvers/scheduling/kernels.py: ties of REF go to the last organization
 ? scheduling_ref::test_compiled_ref_equals_plain_ref_on_random_instances
-- (best < 0 or key[u] - key[best] < 0):
-+ (best < 0 or key[u] - key[best] <= 0):
+- best = u if key[u] - key[best] < 0 else best
++ best = u if key[u] - key[best] <= 0 else best
 
 @ solvers/scheduling/optimum.py: the bound of the intervals is one too low
-? scheduling_optimum::test_both_engines_agree_on_middle_instances
+? scheduling_optimum::test_optimum_of_middle_instances_is_equal_for_both_engines
 - int(np.floor(answer.bound * (1 + 1e-15) + 0.5))
 + int(np.floor(answer.bound * (1 + 1e-15) - 0.5))
 

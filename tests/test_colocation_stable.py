@@ -114,7 +114,7 @@ CHILDREN = replace(BY_PROGRAMS, child_types=0, few_types=0, few_pairs=0)
 @pytest.mark.slow
 @pytest.mark.sampled(3)
 @pytest.mark.parametrize(("digits", "alpha"), [(12, 0.0), (2, 0.0), (3, 0.01)])
-def test_the_searches_over_agents_and_the_programs_agree(digits: int, alpha: float) -> None:
+def test_stable_by_agents_equals_program_over_types(digits: int, alpha: float) -> None:
     values = []
     for seed in range(12):
         made = unsolvable(14, seed)

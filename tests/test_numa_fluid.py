@@ -66,7 +66,7 @@ def test_fluid_bound_of_uniform_data() -> None:
 
 
 @pytest.mark.parametrize("seed", range(15))
-def test_a_second_formulation_finds_the_same_optima(seed: int) -> None:
+def test_fluid_optima_equal_second_formulation(seed: int) -> None:
     server = random_server(seed)
     outcome = fluid(server)
     assert isinstance(outcome.solution, Flow)
@@ -268,7 +268,7 @@ def test_fluid_without_engine_uses_price_bound(engines: Callable[..., None]) -> 
 
 @pytest.mark.sampled(3)
 @pytest.mark.parametrize("seed", range(12))
-def test_no_stable_run_serves_more_or_takes_less_power_than_the_programs_say(seed: int) -> None:
+def test_stable_simulations_respect_fluid_bounds(seed: int) -> None:
     server = random_server(seed)
     bound = fluid(server).bound
     assert bound is not None

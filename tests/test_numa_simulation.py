@@ -249,7 +249,7 @@ def test_deterministic_full_load_is_stable_random_is_not() -> None:
     assert not solved(server.replace(arrival_law="exponential"), "IB", tasks=2000).stable
 
 
-def test_a_load_this_policy_cannot_carry_is_detected_from_its_queue() -> None:
+def test_unsustainable_load_is_detected_from_queue() -> None:
     result = cotenant.solve(blade_server(rate=5500.0), "IB", tasks=100_000)
     assert result.certificate["load"].startswith("unstable here")
     assert result.metrics["backlog_growth"] == pytest.approx(5500 - 3962, rel=0.2)
@@ -257,7 +257,7 @@ def test_a_load_this_policy_cannot_carry_is_detected_from_its_queue() -> None:
 
 
 @pytest.mark.parametrize(("rate", "warned"), [(3900.0, False), (4300.0, True)])
-def test_a_calm_run_above_what_a_backlog_clears_is_called_metastable(
+def test_stable_run_above_saturated_throughput_is_reported_metastable(
     rate: float, warned: bool
 ) -> None:
     result = cotenant.solve(blade_server(rate=rate), "IB", tasks=20_000)

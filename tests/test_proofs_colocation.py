@@ -490,7 +490,7 @@ def test_a_forged_proof_is_refused(source: str, change: Callable[[Document], obj
 @pytest.mark.parametrize(
     "source", ["sets", "flow", "slack", "prop", "few", "partition", "alone", "tree"]
 )
-def test_a_producer_that_writes_a_wrong_bound_is_found_out(source: str) -> None:
+def test_producer_with_wrong_bound_is_refused_by_verifier(source: str) -> None:
     for level in range(len(valid(source).proof.levels)):
         valid(source).refuses(partial(_raise, level=level))
 

@@ -42,7 +42,7 @@ def test_without_a_writable_cache_kernels_are_compiled_in_memory(tmp_path):
     assert not list(Path(cotenant.solvers.compiled.__file__).parent.rglob("*.nbi"))
 
 
-def test_compiled_functions_compute():
+def test_compiled_function_returns_result():
     numba = pytest.importorskip("numba")
     add = cotenant.solvers.compiled.compiled(lambda one, other: one + other)
     assert add(1, 2) == 3
@@ -62,7 +62,7 @@ def _folder_is_looked_for_again():
     cotenant.solvers.compiled._cache.cache_clear()
 
 
-def test_a_disk_that_fills_up_costs_the_cache_and_not_the_run(monkeypatch, tmp_path):
+def test_kernel_runs_without_cache_on_full_disk(monkeypatch, tmp_path):
     """The run ended with numba's OSError."""
     from numba.core import caching
 

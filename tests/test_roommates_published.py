@@ -81,7 +81,7 @@ PROSSER = """13 12 20 17 11 6 8 2 3 14 4 16 5 10 18 19 9 15 7; 13 6 8 17 18 19 1
 
 
 @pytest.mark.parametrize("source", PUBLISHED)
-def test_the_printed_answer(source):
+def test_irving_example_has_published_matching(source):
     text, stable_matchings, printed = PUBLISHED[source]
     lists, place = named(text)
     rank = ranks_from_lists(lists)

@@ -101,7 +101,7 @@ def test_a_partition_of_larger_instances_passes_the_independent_check(density):
             assert len(blocking_pairs(rank, table.partner)) == 0
 
 
-def test_the_independent_check_refuses_what_is_not_a_stable_partition():
+def test_partition_check_refuses_invalid_partition():
     rank = ranks_from_lists([[1, 2, 3], [2, 0, 3], [0, 1, 3], [0, 1, 2]])
     assert is_stable_partition(rank, [1, 2, 0, 3])
     assert not is_stable_partition(rank, [2, 0, 1, 3]), (
@@ -117,7 +117,7 @@ def test_the_independent_check_refuses_what_is_not_a_stable_partition():
     assert not is_stable_partition(apart, [1, 0]), "the pair is not acceptable"
 
 
-def test_bounds_round_up_and_know_two_goals():
+def test_partition_bounds_round_up_for_both_goals():
     partition = StablePartition(np.array([1, 2, 0, 3, 5, 4], dtype=np.int32))
     assert partition.parties == ((0, 1, 2), (3,), (4, 5))
     assert (partition.odd, partition.single) == (1, 1)
@@ -130,7 +130,7 @@ def test_bounds_round_up_and_know_two_goals():
 
 
 @pytest.mark.parametrize("size", [0, 1])
-def test_nobody_and_one_agent_are_stable(size):
+def test_zero_and_one_agents_have_empty_stable_matching(size):
     rank = ranks_from_cost(np.zeros((size, size)))
     table = irving(rank)
     assert table.stable

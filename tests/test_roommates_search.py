@@ -172,7 +172,7 @@ def test_deleting_a_pair_keeps_the_partition_stable_and_its_counts_true(noise, d
 
 
 @pytest.mark.parametrize("goal", ["perfect", "any"])
-def test_a_search_in_small_steps_finds_what_one_step_finds_and_leaves_no_trace(goal):
+def test_paused_deletion_search_equals_uninterrupted_search(goal):
     rng = np.random.default_rng(11)
     for _ in range(60):
         rank = alike(rng, int(rng.integers(4, 24)), 0.02, 0.7)
@@ -217,7 +217,7 @@ def test_a_start_is_used_and_checked():
         fewest_blocking_pairs(rank, start=np.full(40, -1))
 
 
-def test_read_only_ranks_are_welcome():
+def test_read_only_ranks_are_accepted():
     rank = alike(np.random.default_rng(2), 12, 0.02)
     rank.setflags(write=False)
     assert fewest_blocking_pairs(rank).proved

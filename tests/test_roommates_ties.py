@@ -200,7 +200,7 @@ def test_ties_that_do_not_matter_need_no_branching():
 
 
 @pytest.mark.parametrize(("agents", "levels"), [(200, 1000), (500, 10_000), (500, 100)])
-def test_few_ties_and_many_are_both_decided(agents, levels):
+def test_lists_with_few_and_many_ties_are_proved(agents, levels):
     for seed in range(3):
         lists = random_lists(np.random.default_rng(seed), agents, levels)
         found = fewest_with_ties(lists, time_limit=60)
@@ -240,7 +240,7 @@ def test_a_start_is_used_and_checked():
         fewest_with_ties(lists, start=np.zeros(200, dtype=int))
 
 
-def test_a_bound_that_is_known_is_not_proved_again():
+def test_ties_search_stops_at_given_bound():
     lists = random_lists(np.random.default_rng(10), 40, 200)
     found = fewest_with_ties(lists)
     assert found.value == 1 == len(found.finished), "the partition alone does not tell"

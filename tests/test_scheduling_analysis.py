@@ -91,7 +91,7 @@ def test_unfairness_is_the_sum_of_absolute_differences_over_ref_s_work() -> None
     )
 
 
-def test_debts_sum_to_nothing_and_are_phi_less_psi() -> None:
+def test_debts_equal_phi_minus_psi_and_sum_to_zero() -> None:
     instance = cotenant.read("scheduling/tiny")
     measured = metrics(instance, simulate(instance, "ROUNDROBIN").schedule)
     owed = [measured[f"owed:{name}"] for name in instance.names]
@@ -111,7 +111,7 @@ def test_flow_time_counts_waiting_until_the_horizon() -> None:
     assert metrics(instance, Schedule([-1] * 3, [-1] * 3))["flow_time"] == (8 + 6) / 2
 
 
-def test_without_work_or_with_too_many_organizations_there_is_no_unfairness() -> None:
+def test_unfairness_is_omitted_without_work_or_with_too_many_organizations() -> None:
     nothing = Scheduling([1], [0], [9], [1], horizon=3)
     assert "unfairness" not in metrics(nothing, Schedule([-1], [-1]))
     many = workload(organizations=24, jobs=50, rng=np.random.default_rng(0))
@@ -127,7 +127,7 @@ def test_without_work_or_with_too_many_organizations_there_is_no_unfairness() ->
 
 
 @pytest.mark.slow
-def test_a_study_is_fair_to_ref_and_sees_the_same_windows_under_every_start() -> None:
+def test_study_has_zero_unfairness_of_ref_and_equal_windows_for_every_start() -> None:
     log = made_log()
     settings = Settings(length=600, organizations=3, machines=8)
     empty = study(log, settings, windows=12, rules=RULES, seed=2)
@@ -144,7 +144,7 @@ def test_a_study_is_fair_to_ref_and_sees_the_same_windows_under_every_start() ->
     assert all(again.distance[name].tolist() == empty.distance[name].tolist() for name in RULES)
 
 
-def test_a_study_s_distance_is_the_metric() -> None:
+def test_study_distance_equals_unfairness_metric() -> None:
     log = made_log()
     found = study(
         log,
@@ -183,7 +183,7 @@ def test_the_paper_s_tables_have_every_rule_of_every_trace() -> None:
     assert TABLE_2["RICC"]["ROUNDROBIN"] == (10850, 13773)
 
 
-def test_changes_present_the_same_work() -> None:
+def test_misreported_schedulings_contain_equal_work() -> None:
     instance = cotenant.read("scheduling/tiny")
     mine = instance.processing[instance.organization == 2].sum()
     kinds = set()
@@ -196,7 +196,7 @@ def test_changes_present_the_same_work() -> None:
     assert kinds == set(KINDS)
 
 
-def test_the_search_finds_a_split_that_pays() -> None:
+def test_misreport_search_finds_profitable_job_split() -> None:
     # One job of 6 beside an idle machine: two halves run at once.
     instance = Scheduling([2], [0], [0], [6], horizon=6)
     best = {kind: misreports(instance, "FIFO", kinds=(kind,))[0] for kind in KINDS}
@@ -216,7 +216,7 @@ def test_the_search_tries_rules_that_draw_with_the_same_draws() -> None:
         misreports(instance, "LOTTERY")
 
 
-def test_prices_are_shares_of_the_proved_optimum() -> None:
+def test_prices_of_fairness_are_shares_of_proved_optimum() -> None:
     instance = cotenant.read("scheduling/figure-7")
     found = {price.rule: price for price in prices(instance) or []}
     assert found["FIFO"].work == 0.75
@@ -224,7 +224,7 @@ def test_prices_are_shares_of_the_proved_optimum() -> None:
     assert prices(cotenant.read("scheduling/lpc-like"), time_limit=0.01) is None
 
 
-def test_an_audit_of_ref_s_own_schedule_finds_it_fair() -> None:
+def test_audit_of_ref_schedule_has_zero_debts() -> None:
     instance = cotenant.read("scheduling/tiny")
     start = cotenant.solve(instance, "REF").solution.start
     judged = window(made_log(), Settings(length=600))
@@ -238,7 +238,7 @@ def test_an_audit_of_ref_s_own_schedule_finds_it_fair() -> None:
 
 
 @pytest.mark.parametrize("name", ["REF", "RAND"])
-def test_debts_of_an_audit_sum_to_nothing_at_every_time(name: str) -> None:
+def test_audit_debts_sum_to_zero_at_every_time(name: str) -> None:
     found = audit(
         window(made_log(), Settings(length=2000, organizations=4)), reference=name, points=5
     )
@@ -295,7 +295,7 @@ def test_tables_and_figure_run_on_any_log(tmp_path: Path) -> None:
         experiment_named("scheduling-figure-10").run(log=str(path), least=1)
 
 
-def test_how_far_rules_lie_apart_is_told_with_the_windows_drawn_again() -> None:
+def test_difference_between_rules_has_bootstrap_interval_over_windows() -> None:
     near, far = np.array([[1.0] * 20, [2.0] * 20]), np.array([[1.0] * 20, [5.0] * 20])
     assert (_apart(near), _apart(far), _drawn_again(near, far)) == (1.0, 4.0, (3.0, 3.0))
     once = np.array([[0.0] * 20, [0.0] * 19 + [100.0]])  # one window decides
@@ -353,6 +353,6 @@ def test_the_command_line_compares_what_it_converted(tmp_path: Path) -> None:
     assert rows["FAIRSHARE"]["metrics"]["unfairness"] >= 0
 
 
-def test_a_window_of_silence_is_refused() -> None:
+def test_window_without_submissions_is_refused() -> None:
     with refused(InvalidInstance):
         window(made_log(), Settings(begin=4500, length=100))

@@ -103,7 +103,7 @@ def test_the_plain_ref_keeps_the_time_limit() -> None:
     assert outcome.solution is not None
 
 
-def test_looking_for_machines_counts_as_work_so_that_many_machines_can_be_interrupted() -> None:
+def test_event_loop_counts_search_for_machines_as_work() -> None:
     instance = made(organizations=2, machines=1000, jobs=2000, horizon=100, load=3.0)
     slices = Mock()
     draws = np.random.default_rng(0).random(2 * instance.jobs)
@@ -196,7 +196,7 @@ def test_swf_with_fractions_of_seconds_rounds_submissions_starts_and_ends(tmp_pa
         read_swf(path)
 
 
-def test_a_header_that_only_looks_like_a_number_is_no_number_of_machines(tmp_path: Path) -> None:
+def test_swf_header_with_superscript_digit_gives_no_number_of_machines(tmp_path: Path) -> None:
     (tmp_path / "log.swf").write_text(
         "; MaxProcs: \u00b2\n1 0 0 9 1 -1 -1 1 -1 -1 1 1 1 -1 -1 -1 -1 -1\n"
     )

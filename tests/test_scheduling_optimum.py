@@ -18,7 +18,7 @@ METHODS = {"utilization": max_utilization, "utility": max_utility}
 
 @pytest.mark.slow
 @pytest.mark.parametrize("objective", METHODS)
-def test_both_engines_agree_on_middle_instances(objective: str) -> None:
+def test_optimum_of_middle_instances_is_equal_for_both_engines(objective: str) -> None:
     rng = np.random.default_rng(6)
     for _ in range(6):
         instance = workload(
@@ -34,7 +34,7 @@ def test_both_engines_agree_on_middle_instances(objective: str) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("objective", METHODS)
-def test_the_models_alone_have_the_brute_force_optimum(objective: str) -> None:
+def test_scheduling_models_have_brute_force_optimum(objective: str) -> None:
     # Without the start and the fluid bound of `_optimum`, which could hide a model that is too
     # tight or too loose.
     from cotenant.solvers.engines import solve_cp_sat, solve_program
@@ -82,7 +82,7 @@ def test_no_greedy_schedule_falls_below_three_quarters() -> None:
             )
 
 
-def test_an_engine_cut_before_its_first_point_claims_no_bound() -> None:
+def test_cp_sat_stopped_before_first_point_gives_no_bound() -> None:
     # CP-SAT then reports the bound 0, below every schedule that does any work.
     from cotenant.solvers.engines import solve_cp_sat
 

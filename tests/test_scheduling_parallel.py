@@ -58,7 +58,7 @@ def related(**changes: Any) -> Scheduling:
 
 
 @pytest.mark.parametrize("number", numbers(240, 40))
-def test_the_event_loop_and_the_clock_agree(number: int) -> None:
+def test_event_loop_of_parallel_jobs_equals_simulation_step_by_step(number: int) -> None:
     """`benchmarks/fuzz.py --family clock` plays as many as wanted, with all rules."""
     for seed in range(number):
         rules = np.random.default_rng(seed).choice(RULES, 3, replace=False).tolist()
@@ -85,7 +85,7 @@ def test_fair_share_counts_work_where_speeds_differ(
     assert (schedule.start.tolist(), schedule.machine.tolist()) == (starts, machines)
 
 
-def test_a_running_job_counts_what_is_left_of_it_in_its_last_moment() -> None:
+def test_remaining_work_of_running_job_counts_in_its_last_time_unit() -> None:
     # At 1 organization 0 does the 1 unit left of its job on a machine of speed 4, relative to a share
     # of 1, organization 1 does 2 relative to 2: a tie, although 4 is more than 1.
     fields = {"organization": [0, 1, 0, 1], "release": [0, 0, 1, 1], "horizon": 4}
@@ -96,7 +96,7 @@ def test_a_running_job_counts_what_is_left_of_it_in_its_last_moment() -> None:
 @pytest.mark.sampled(3)
 @pytest.mark.parametrize("objective", METHODS)
 @pytest.mark.parametrize("kind", KINDS)
-def test_optima_are_those_of_every_schedule(kind: str, objective: Any) -> None:
+def test_optima_of_parallel_jobs_equal_enumeration(kind: str, objective: Any) -> None:
     rng = np.random.default_rng(11)
     for _ in range(40 if kind == "sequential" else 8):
         instance = small_instance(rng, kind, tiny=True)
@@ -139,7 +139,7 @@ def test_backfilling_lets_a_job_pass_one_that_does_not_fit() -> None:
     assert is_greedy(parallel(), passes.schedule)
 
 
-def test_a_coalition_leaves_out_jobs_that_it_cannot_hold() -> None:
+def test_coalition_omits_jobs_wider_than_its_machines() -> None:
     assert reference(parallel()).values[0b10] == 4 * 9 - 6  # the job of 4 processors needs both
 
 
@@ -167,7 +167,7 @@ def test_bad_instances_are_refused_by_name(case: str) -> None:
         parallel(**REFUSED[case])
 
 
-def test_the_checker_looks_at_every_machine() -> None:
+def test_schedule_check_covers_every_machine_of_parallel_job() -> None:
     instance = parallel()
     good = schedule_of(instance, [0, 3, 0, 5])
     assert good.others.tolist() == [1, 1, 3, 1, 2, 3]
@@ -188,7 +188,7 @@ def test_the_checker_looks_at_every_machine() -> None:
         cotenant.check(related(), slow)
 
 
-def test_parallel_jobs_are_told_and_read_from_frames() -> None:
+def test_parallel_jobs_are_described_and_read_from_frames() -> None:
     told = simulate(parallel(), "FIFO").schedule.to_frame(parallel())
     assert told["machines"].tolist() == ["0 1", "0 1 2", "3", "0 1 2 3"]
     frame = pytest.importorskip("pandas").DataFrame
@@ -201,7 +201,7 @@ def test_parallel_jobs_are_told_and_read_from_frames() -> None:
     )
 
 
-def test_tables_have_columns_for_them(tmp_path: Path) -> None:
+def test_answer_table_has_columns_for_parallel_jobs_and_speeds(tmp_path: Path) -> None:
     jobs, pool = tmp_path / "jobs.csv", tmp_path / "organizations.csv"
     jobs.write_text("organization,release,processing,processors\na,0,3,2\na,0,2,3\nb,0,4,1\n")
     pool.write_text("organization,machines\na,2\nb,2\n")
@@ -235,7 +235,7 @@ def test_a_log_s_jobs_are_parallel_on_request(tmp_path: Path) -> None:
         swf(log, **options, backfilling=True)
 
 
-def test_generated_workloads_are_of_both_kinds() -> None:
+def test_workload_generator_makes_parallel_jobs_and_speeds() -> None:
     rng = np.random.default_rng(3)
     wide = workload(jobs=200, widest=16, backfilling=True, rng=rng)
     assert set(wide.width.tolist()) == {1, 2, 4, 8, 16}
@@ -244,7 +244,7 @@ def test_generated_workloads_are_of_both_kinds() -> None:
     assert set(fast.pace.tolist()) == {1, 2, 3}
 
 
-def test_no_proof_is_made_of_what_the_checker_does_not_replay(tmp_path: Path) -> None:
+def test_parallel_jobs_have_no_proof_file(tmp_path: Path) -> None:
     for instance in (parallel(), related()):
         approved(instance.beyond_proofs)
         case = ProofCase(instance.document(), {}, None, [[{"kind": "recompute"}]])
@@ -283,7 +283,7 @@ def test_greedy_schedules_lose_the_speed_of_the_fast_machine(speed: int) -> None
     assert Fraction(greedy, best_of_all(instance, "utilization")) == Fraction(2, speed + 1)
 
 
-def test_unit_jobs_are_worth_the_same_in_every_greedy_schedule_no_longer() -> None:
+def test_parallel_unit_jobs_differ_in_value_between_greedy_schedules() -> None:
     # proposition 5.4
     wide = Scheduling([0, 2], [0, 1], [0, 0], [1, 1], 2, processors=[1, 2])
     worth = {rule: worth_of(wide, simulate(wide, rule).schedule, "utility")
@@ -291,14 +291,14 @@ def test_unit_jobs_are_worth_the_same_in_every_greedy_schedule_no_longer() -> No
     assert worth == {"FIFO": 4, "CURRFAIRSHARE": 5}
 
 
-def test_who_brings_only_a_narrow_job_contributes_less_than_nothing() -> None:
+def test_contribution_of_organization_with_one_narrow_job_is_negative() -> None:
     instance = Scheduling([0, 2], [0, 1], [0, 0], [2, 2], 2, processors=[1, 2])
     found = reference(instance)
     assert found.values == (0, 0, 6, 3)
     assert found.phi() == [Fraction(-3, 2), Fraction(9, 2)]
 
 
-def test_a_slow_machine_more_may_make_a_coalition_poorer() -> None:
+def test_additional_slow_machine_may_lower_coalition_value() -> None:
     instance = Scheduling([1, 1, 1], [2, 2], [0, 0], [3, 5], 5, speed=[2, 1, 3])
     values = reference(instance).values
     assert (values[0b100], values[0b110]) == (33, 30)

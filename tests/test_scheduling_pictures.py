@@ -91,7 +91,7 @@ def worth(instance: Scheduling, schedule: Schedule, objective: Objective) -> int
 @pytest.mark.sampled(2)
 @pytest.mark.parametrize("objective", OBJECTIVES)
 @pytest.mark.parametrize("engine", ENGINES)
-def test_the_most_near_given_utilities_is_that_of_every_schedule(
+def test_most_efficient_schedule_near_utilities_equals_enumeration(
     engine: Engine, objective: Objective
 ) -> None:
     for instance in tiny_instances(3, 6):
@@ -117,7 +117,7 @@ def test_the_most_near_given_utilities_is_that_of_every_schedule(
 @pytest.mark.slow
 @pytest.mark.parametrize("objective", OBJECTIVES)
 @pytest.mark.parametrize("engine", ENGINES)
-def test_the_nearest_is_that_of_every_schedule_as_good(
+def test_nearest_efficient_schedule_equals_enumeration(
     engine: Engine, objective: Objective
 ) -> None:
     moved = 0
@@ -141,7 +141,7 @@ def test_the_nearest_is_that_of_every_schedule_as_good(
 
 
 @pytest.mark.slow
-def test_the_frontiers_are_those_of_every_schedule() -> None:
+def test_scheduling_frontiers_equal_enumeration() -> None:
     traded = 0
     for instance in tiny_instances(7, 8):
         known = reference(instance)
@@ -186,7 +186,7 @@ def test_what_fairness_costs_in_figure_7() -> None:
 
 
 @pytest.mark.slow
-def test_the_tiny_instance_is_efficient_and_fair_at_once() -> None:
+def test_tiny_scheduling_frontier_costs_no_efficiency() -> None:
     for frontier in price_frontiers(cotenant.read("scheduling/tiny"), time_limit=60):
         assert frontier.status is Status.OPTIMAL
         assert [point.limit for point in frontier.points] == [0.0, None]
@@ -194,7 +194,7 @@ def test_the_tiny_instance_is_efficient_and_fair_at_once() -> None:
         assert frontier.points[1].reached == 0
 
 
-def test_a_large_instance_has_what_is_proved_cheaply() -> None:
+def test_frontier_of_large_instance_has_fluid_bounds() -> None:
     instance = cotenant.read("scheduling/lpc-like")
     fair = metrics(instance, ref(instance).solution)
     by_work, by_utility = price_frontiers(instance)
@@ -235,7 +235,7 @@ def test_frontier_at_time_limit_claims_only_proved_points() -> None:
             assert point.limit is None or point.reached <= point.limit + 1e-12
 
 
-def test_an_interrupt_ends_the_map_with_what_is_known(interrupt_at: Any) -> None:
+def test_interrupted_scheduling_frontier_keeps_known_points(interrupt_at: Any) -> None:
     asked = interrupt_at("cotenant.analysis.scheduling.frontier.most_near", keeps=True)
     (frontier,) = price_frontiers(figure_7())  # the second objective is not begun
     assert [given[2].most for given, _ in asked] == [0]
@@ -248,7 +248,7 @@ def test_an_interrupt_ends_the_map_with_what_is_known(interrupt_at: Any) -> None
     )
 
 
-def test_a_start_too_far_away_is_refused() -> None:
+def test_start_farther_than_allowed_distance_is_refused() -> None:
     instance = figure_7()
     with refused(InvalidOption):
         most_near(
@@ -309,7 +309,7 @@ def test_debts_at_a_time_are_those_of_an_instance_that_ends_then(reading: Any) -
         assert kept["owed"] == [row[-1] for row in kept["debts"]]
 
 
-def test_many_organizations_are_not_followed_over_time() -> None:
+def test_debts_over_time_are_omitted_for_many_organizations() -> None:
     ten = Scheduling([1] * 10, list(range(10)) * 2, [0] * 20, [3] * 20, 5)
     kept = record(ten, fifo(ten))
     assert "debts" not in kept
@@ -325,7 +325,7 @@ def test_many_organizations_are_not_followed_over_time() -> None:
     assert "20 of 40 organizations" in drawn["utilities"].note
 
 
-def test_ref_is_not_worked_out_when_that_is_said() -> None:
+def test_picture_record_without_ref_has_no_debts() -> None:
     instance = cotenant.read("scheduling/tiny")
     assert "owed" not in record(instance, fifo(instance), reference="none")
 
@@ -379,7 +379,7 @@ def test_large_debts_are_drawn_in_a_unit_that_is_said() -> None:
 
 
 @pytest.mark.parametrize("engine", ENGINES)
-def test_all_of_the_distance_may_go_into_more_utility(engine: Engine) -> None:
+def test_utility_bound_adds_whole_distance_to_given_total(engine: Engine) -> None:
     instance = Scheduling([1], [0], [0], [2], 6)  # type: ignore[arg-type]
     late = Schedule([2], [0])  # type: ignore[arg-type]
     outcome = most_near(instance, "utility", Nearness(np.array([7]), 4), start=late, engine=engine)

@@ -109,7 +109,7 @@ def test_figure_7_wastes_a_quarter_when_the_short_jobs_go_first() -> None:
     assert measure == [0.75, 1.0]
 
 
-def test_unit_jobs_have_one_value_under_every_greedy_rule() -> None:
+def test_unit_jobs_have_equal_value_under_every_greedy_rule() -> None:
     rng = np.random.default_rng(0)
     for _ in range(20):
         instance = unit_jobs(organizations=4, machines=5, jobs=40, horizon=12, rng=rng)
@@ -119,7 +119,7 @@ def test_unit_jobs_have_one_value_under_every_greedy_rule() -> None:
         assert totals == {reference(instance).values[-1]}
 
 
-def test_listing_jobs_of_different_organizations_otherwise_changes_nothing() -> None:
+def test_ref_does_not_depend_on_order_of_organizations_jobs() -> None:
     rng = np.random.default_rng(12)
     for _ in range(30):
         instance = small_instance(rng)
@@ -173,7 +173,7 @@ def test_the_definition_reading_is_a_manhattan_minimizer_one_step_ahead() -> Non
 
 
 @pytest.mark.parametrize("utility", ["utilization", "flow-time", "tardiness"])
-def test_ref_takes_other_utilities_through_the_plain_twin(utility: str) -> None:
+def test_ref_with_other_utilities_uses_plain_implementation(utility: str) -> None:
     instance = cotenant.read("scheduling/tiny")
     outcome = solve_ref(instance, utility=utility)
     cotenant.check(instance, outcome.solution)
@@ -217,7 +217,7 @@ def test_an_instance_without_work_has_no_unfairness_to_bound() -> None:
     assert (result.status, result.bound, result.objective) == (Status.FEASIBLE, None, None)
 
 
-def test_a_memory_that_holds_no_coalition_is_refused() -> None:
+def test_ref_with_insufficient_memory_is_refused() -> None:
     with refused(InvalidOption):
         solve_ref(cotenant.read("scheduling/tiny"), memory=1e-9)
 
@@ -239,7 +239,7 @@ def test_numbers_beyond_int64_are_refused_with_a_cure() -> None:
         solve_ref(long)
 
 
-def test_a_time_limit_leaves_a_feasible_schedule_and_says_from_when() -> None:
+def test_ref_at_time_limit_continues_first_in_first_out() -> None:
     outcome = solve_ref(LPC, time_limit=1e-6, limits=LoopLimits(steps=50))
     cotenant.check(LPC, outcome.solution)
     assert (outcome.status, outcome.stop) == (Status.FEASIBLE, Stop.TIME_LIMIT)
@@ -247,7 +247,7 @@ def test_a_time_limit_leaves_a_feasible_schedule_and_says_from_when() -> None:
 
 
 @pytest.mark.parametrize("reading", READINGS)
-def test_slices_of_work_change_nothing(reading: str) -> None:
+def test_event_loop_in_slices_equals_one_run(reading: str) -> None:
     whole = play_ref(LPC, reading=reading)
     cut = play_ref(LPC, reading=reading, limits=LoopLimits(steps=37))
     assert cut.start.tolist() == whole.start.tolist()

@@ -86,7 +86,7 @@ def test_rand_estimates_sum_to_the_value_of_all() -> None:
     assert outcome.stop is Stop.FINISHED
 
 
-def test_a_share_of_zero_is_served_only_when_nobody_else_waits() -> None:
+def test_share_of_zero_is_served_only_without_other_waiting_organizations() -> None:
     instance = Scheduling([0, 1], [0, 0, 1, 1], [0, 0, 0, 5], [2, 2, 2, 2], horizon=20)
     assert fair_share(instance).start.tolist() == [2, 4, 0, 6]
 
@@ -134,9 +134,7 @@ def test_rand_refuses_more_organizations_than_a_mask_holds() -> None:
         ("FIFO", {"samples": [-1]}),
     ],
 )
-def test_the_event_loop_refuses_what_it_could_not_hold(
-    rule: str, options: dict[str, object]
-) -> None:
+def test_event_loop_refuses_invalid_input(rule: str, options: dict[str, object]) -> None:
     with refused(InvalidOption):
         simulate(cotenant.read("scheduling/tiny"), rule, **options)
 

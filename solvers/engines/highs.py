@@ -156,12 +156,6 @@ class WarmStartedProgram:
             np.asarray(starts, dtype=np.int32), np.asarray(columns, dtype=np.int32), values,
         )  # fmt: skip
 
-    def bound_columns(self, upper: Floats) -> None:
-        """Set the upper bounds of all columns; lower bounds become 0."""
-        number = len(upper)
-        every = np.arange(number, dtype=np.int32)
-        self._solver.changeColsBounds(number, every, np.zeros(number), upper)
-
     def bound_row(self, row: int, lower: float, upper: float = np.inf) -> None:
         """Set the bounds of a row; -inf and inf for none."""
         self._solver.changeRowBounds(row, lower, upper)

@@ -331,19 +331,15 @@ def test_closed_or_full_streams_give_message_and_exit_code(
     assert "Exception ignored" not in done.stderr
 
 
-def test_full_disk_of_log_keeps_the_answer(tmp_path: Path) -> None:
-    out, full = tmp_path / "result.json", tmp_path / "full"
+def test_log_file_holds_progress_and_full_disk_keeps_the_answer(tmp_path: Path) -> None:
+    log, out, full = (tmp_path / name for name in ("progress.log", "result.json", "full"))
+    assert run("solve", "colocation/no-stable-4", "-m", "stable", "--log", str(log)).returncode == 0
+    assert "value 1" in log.read_text()
     full.symlink_to("/dev/full")
     done = run("solve", "colocation/tiny", "-m", "optimal", "--out", str(out), "--log", str(full))
     assert done.returncode == 2
     approved(done.stderr)
     assert Result.read(out).solution is not None
-
-
-def test_log_file_holds_progress_lines(tmp_path: Path) -> None:
-    log = tmp_path / "progress.log"
-    assert run("solve", "colocation/no-stable-4", "-m", "stable", "--log", str(log)).returncode == 0
-    assert "value 1" in log.read_text()
 
 
 def test_analyze_matchings_lists_stable_pairings() -> None:

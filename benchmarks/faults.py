@@ -423,7 +423,7 @@ FAULTS = r"""
 + if kind in ("simulation",) and
 
 @ analysis/run/verify_result.py: a bound that no proof shows passes as proved
-? verify_result::test_a_bound_on_what_was_not_measured_is_confirmed_by_a_proof_alone
+? verify_result::test_bound_without_objective_needs_proof
 - return Proved("claimed", "no proof was made")
 + return Proved("certified", "", covered=(True,) * 999)
 
@@ -473,17 +473,17 @@ FAULTS = r"""
 + if evicted[key] > 1 + max(budget.allowed,
 
 @ cluster/measure/statistics.py: a neighbor of half of the time counts less, not more
-? running_measure::test_a_loss_seen_for_a_part_of_the_time_is_divided_by_that_part
+? running_measure::test_loss_is_scaled_by_covered_time
 - rate = 1 - (1 - alone / seconds) / covered
 + rate = 1 - (1 - alone / seconds) * covered
 
 @ cluster/run/queue_store.py: it is not counted how often a job was begun
-? running_queue::test_it_is_counted_how_often_a_job_was_begun
+? running_queue::test_queue_counts_attempts_of_each_job
 - state = 'running', attempts = attempts + 1,
 + state = 'running', attempts = attempts,
 
 @ cluster/run/coordinator.py: a job whose machine was lost is never run again
-? running_queue::test_a_killed_supervisor_says_nothing_of_how_its_jobs_ended
+? running_queue::test_jobs_of_killed_supervisor_are_lost_or_rerun
 - again = self.jobs.attempts[number] < MOST_ATTEMPTS
 + again = False
 
@@ -543,7 +543,7 @@ FAULTS = r"""
 + sorted(targets, key=lambda n: (size[n], n))
 
 @ cluster/run/queue_store.py: a group whose end is not known is written down as ended
-? running_queue::test_a_lost_machine_costs_its_group_and_nothing_runs_twice_unasked running_queue
+? running_queue::test_lost_machine_loses_its_group_only running_queue
 - "lost" if reason else "ended"
 + "ended"
 
@@ -558,17 +558,17 @@ FAULTS = r"""
 + logs.std()
 
 @ cluster/run/coordinator.py: a job that cannot be started is begun again
-? running_queue::test_a_job_that_always_fails_or_cannot_be_started_ends_the_queue
+? running_queue::test_job_that_always_fails_ends_unfinished
 - never = member.error.startswith("cannot ")
 + never = False
 
 @ cluster/run/coordinator.py: a spare machine gives no job a run alone
-? running_queue::test_production_feeds_the_beliefs_by_runs_alone_of_the_same_hour
+? running_queue::test_production_runs_update_penalty_estimates
 - if len(one) == 2 and spare > 0:
 + if len(one) == 2 and spare > len(groups):
 
 @ cluster/measure/plan.py: a lone job is measured beside itself
-? running_measure::test_a_share_of_the_pairs_leaves_no_job_out running_measure
+? running_measure::test_sampled_pairs_include_every_job running_measure
 - if a != c or counts[a] >= 2 or jobs == 1
 + if a != c or counts[a] >= 1 or jobs == 1
 
@@ -578,7 +578,7 @@ FAULTS = r"""
 + half <= half_width
 
 @ cluster/measure/statistics.py: a run of production is compared with one alone of another day
-? running_queue::test_production_feeds_the_beliefs_by_runs_alone_of_the_same_hour
+? running_queue::test_production_runs_update_penalty_estimates
 - abs(near[0] - begin) > FRESH
 + abs(near[0] - begin) > 48 * FRESH
 

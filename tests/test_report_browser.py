@@ -126,7 +126,7 @@ def column(browser: Browser, place: int) -> list[str]:
     return found
 
 
-def test_the_page_opens_without_an_error_and_asks_nobody_for_anything(browser: Browser) -> None:
+def test_report_loads_without_errors_or_requests(browser: Browser) -> None:
     assert browser.get_log("browser") == []
     asked = browser.execute_script(
         "return performance.getEntriesByType('resource').map(e => e.name)"
@@ -172,7 +172,7 @@ def percentage(text: str) -> float:
     return 100 * number if "times" in text else number
 
 
-def test_words_sort_too(browser: Browser) -> None:
+def test_text_columns_sort_alphabetically(browser: Browser) -> None:
     from selenium.webdriver.common.by import By
 
     headings = browser.find_elements(By.CSS_SELECTOR, "th[scope=col]:first-child button")

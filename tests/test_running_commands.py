@@ -45,7 +45,7 @@ def test_profiles_fit_80_columns_with_intervals_looks_and_voids(lab: Path) -> No
     approved(whole)
 
 
-def test_profiles_write_an_instance_once_voids_have_a_meaning(lab: Path) -> None:
+def test_profiles_write_instance_only_with_voids_option(lab: Path) -> None:
     out = lab.with_name("jobs.json")
     done = run("profiles", str(lab), "--out", str(out))
     assert done.returncode == 2
@@ -66,7 +66,7 @@ def test_profiles_write_an_instance_once_voids_have_a_meaning(lab: Path) -> None
     assert ends[0] < ends[1]
 
 
-def test_measure_refuses_what_is_wrong_in_one_line_before_any_run(tmp_path: Path) -> None:
+def test_measure_refuses_invalid_options_in_one_line(tmp_path: Path) -> None:
     jobs = tmp_path / "jobs.toml"
     jobs.write_text('[[job]]\nname = "a"\ncommand = ["true"]\n')
     store = tmp_path / "lab.db"
@@ -82,7 +82,7 @@ def test_measure_refuses_what_is_wrong_in_one_line_before_any_run(tmp_path: Path
     assert (done.returncode, "job 'a'" in done.stderr) == (2, True)  # too short to be measured
 
 
-def test_times_are_read_in_their_units() -> None:
+def test_durations_are_read_with_units() -> None:
     assert [_seconds(text) for text in ("90", "90s", "1.5 min", "2h", "1d")] == [
         90, 90, 90, 7200, 86400,
     ]  # fmt: skip

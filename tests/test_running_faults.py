@@ -112,7 +112,7 @@ def nothing_stays(folder: Path) -> None:
 
 
 @pytest.mark.slow
-def test_a_queue_is_done_on_a_local_worker_and_its_store_tells_of_it(lab: Path) -> None:
+def test_queue_runs_on_local_worker_and_fills_store(lab: Path) -> None:
     queue(lab, [(f"job-{place}", "sleep 0.1", "yes") for place in range(3)])
     before = looks(lab)
     words = ["run", "queue", str(lab / "queue.toml"), "--store", str(lab / "lab.db")]
@@ -129,7 +129,7 @@ def test_a_queue_is_done_on_a_local_worker_and_its_store_tells_of_it(lab: Path) 
 
 
 @pytest.mark.slow
-def test_a_killed_job_is_begun_again_and_its_partner_goes_on(lab: Path) -> None:
+def test_killed_job_restarts_and_its_partner_continues(lab: Path) -> None:
     kill = "test -e once || { touch once; kill -9 $$; }; sleep 0.2"
     queue(lab, [("victim", kill, "yes"), ("other", "sleep 0.5", "no")])
     with started(lab) as process:
@@ -143,7 +143,7 @@ def test_a_killed_job_is_begun_again_and_its_partner_goes_on(lab: Path) -> None:
 
 
 @pytest.mark.slow
-def test_a_killed_supervisor_takes_its_group_along_and_another_takes_its_place(lab: Path) -> None:
+def test_killed_supervisor_ends_its_group_and_is_replaced(lab: Path) -> None:
     slow = "test -e go || sleep 600 & wait; sleep 0.1"
     queue(lab, [("a", slow, "yes"), ("b", slow, "no"), ("c", slow, "yes"), ("d", slow, "yes")])
     with started(lab) as process:
@@ -164,7 +164,7 @@ def test_a_killed_supervisor_takes_its_group_along_and_another_takes_its_place(l
 
 
 @pytest.mark.slow
-def test_a_second_coordinator_is_refused_and_kills_nothing(lab: Path) -> None:
+def test_second_coordinator_is_refused(lab: Path) -> None:
     queue(lab, [("a", "until test -e go; do sleep 0.05; done", "no")])
     with started(lab) as process:
         until(lambda: "a" in lines(lab, "begun"))
@@ -178,7 +178,7 @@ def test_a_second_coordinator_is_refused_and_kills_nothing(lab: Path) -> None:
 
 
 @pytest.mark.slow
-def test_what_a_killed_command_and_its_supervisors_left_is_killed_by_the_next(lab: Path) -> None:
+def test_next_command_kills_leftover_processes(lab: Path) -> None:
     queue(lab, [("a", "setsid sleep 600 & echo; sleep 600", "yes")])
     with started(lab) as process:
         until(lambda: len([one for one in marked(lab) if one.name() == "sleep"]) == 2)
@@ -200,7 +200,7 @@ def test_what_a_killed_command_and_its_supervisors_left_is_killed_by_the_next(la
 
 
 @pytest.mark.slow
-def test_a_killed_coordinator_leaves_no_process_and_is_gone_on_with(lab: Path) -> None:
+def test_killed_coordinator_leaves_no_process_and_queue_continues(lab: Path) -> None:
     slow = "test -e go || sleep 600 & wait; sleep 0.1"
     queue(lab, [("a", slow, "yes"), ("b", slow, "no"), ("c", "sleep 0.1", "yes")])
     with started(lab) as process:
@@ -219,7 +219,7 @@ def test_a_killed_coordinator_leaves_no_process_and_is_gone_on_with(lab: Path) -
 
 
 @pytest.mark.slow
-def test_ctrl_c_waits_for_what_runs_and_a_second_one_kills_it(lab: Path) -> None:
+def test_ctrl_c_waits_for_running_jobs_and_second_one_kills(lab: Path) -> None:
     queue(lab, [("a", "sleep 1", "yes"), ("b", "sleep 1", "no")] + [
         (f"c{place}", "sleep 1", "yes") for place in range(4)
     ])  # fmt: skip
@@ -242,7 +242,7 @@ def test_ctrl_c_waits_for_what_runs_and_a_second_one_kills_it(lab: Path) -> None
 
 
 @pytest.mark.slow
-def test_known_penalties_of_sleeping_jobs_come_back_from_production(tmp_path: Path) -> None:
+def test_production_estimates_recover_known_penalties(tmp_path: Path) -> None:
     there = tmp_path / "there"
     there.mkdir()
     jobs = [sleeping("a", 0.5, there, 1, b=0.3), sleeping("b", 0.6, there, 1, a=0.1)]

@@ -41,7 +41,7 @@ def machine(**given: object) -> SimulatedMachine:
 
 
 @pytest.mark.slow
-def test_known_penalties_come_back_within_two_points_and_inside(tmp_path: Path) -> None:
+def test_simulated_penalties_are_recovered_within_two_points(tmp_path: Path) -> None:
     told: list[MeasurementStatus] = []
     found = measure(simulated_jobs(3), tmp_path / "lab.db", machine=machine(), progress=told.append)
     assert (found.stop, found.done, found.cells) == ("reached", 9, 9)  # 6 pairs, 3 controls
@@ -60,7 +60,7 @@ def test_known_penalties_come_back_within_two_points_and_inside(tmp_path: Path) 
 
 
 @pytest.mark.slow
-def test_95_percent_intervals_hold_together_in_90_to_99_percent_of_200_matrices(
+def test_95_percent_intervals_cover_200_random_matrices(
     tmp_path: Path,
 ) -> None:
     inside = close = 0
@@ -79,7 +79,7 @@ def test_95_percent_intervals_hold_together_in_90_to_99_percent_of_200_matrices(
     assert close >= 198
 
 
-def test_a_round_has_every_open_cell_once_in_an_order_of_its_own(tmp_path: Path) -> None:
+def test_round_measures_every_open_cell_once_in_random_order(tmp_path: Path) -> None:
     simulated = machine()
     measure(simulated_jobs(3), tmp_path / "lab.db", machine=simulated, half_width=0.2)
     rounds = [simulated.asked[3 + 12 * k : 15 + 12 * k] for k in range(LEAST_LOOKS)]
@@ -101,7 +101,7 @@ def interrupted(store: Path, simulated: SimulatedMachine, runs: int) -> Summary:
     return measure(simulated_jobs(3), store, machine=simulated, progress=stop)
 
 
-def test_what_was_cut_goes_on_in_its_round_and_loses_one_run(tmp_path: Path) -> None:
+def test_interrupted_round_continues_and_loses_one_run(tmp_path: Path) -> None:
     store, simulated = tmp_path / "lab.db", machine()
     found = interrupted(store, simulated, 29)
     assert (found.stop, found.visits) == ("interrupted", 29)
@@ -116,7 +116,7 @@ def test_what_was_cut_goes_on_in_its_round_and_loses_one_run(tmp_path: Path) -> 
     assert set(keys.values()) == {1}
 
 
-def test_after_a_long_standstill_a_new_round_begins(tmp_path: Path) -> None:
+def test_new_round_begins_after_an_hour_without_runs(tmp_path: Path) -> None:
     simulated = machine()
     interrupted(tmp_path / "lab.db", simulated, 9)
     simulated.clock += 3600
@@ -124,7 +124,7 @@ def test_after_a_long_standstill_a_new_round_begins(tmp_path: Path) -> None:
     assert found.rounds == LEAST_LOOKS + 1
 
 
-def test_a_noisy_machine_is_not_worth_starting_and_told_in_time(tmp_path: Path) -> None:
+def test_noisy_machine_is_reported_hopeless(tmp_path: Path) -> None:
     simulated = machine(noise=0.13)
     found = measure(simulated_jobs(3), tmp_path / "lab.db", machine=simulated)
     assert found.stop == "hopeless"
@@ -135,14 +135,14 @@ def test_a_noisy_machine_is_not_worth_starting_and_told_in_time(tmp_path: Path) 
     assert on.stop == "reached"  # the rows so far serve the wider one
 
 
-def test_the_budget_ends_it_between_runs(tmp_path: Path) -> None:
+def test_budget_ends_measurement_between_runs(tmp_path: Path) -> None:
     simulated = machine(noise=0.02)
     found = measure(simulated_jobs(3), tmp_path / "lab.db", machine=simulated, budget=1200.0)
     assert found.stop in ("budget", "hopeless")
     assert simulated.clock - 1e9 <= 1200
 
 
-def test_a_busy_machine_counts_nothing_and_says_so(tmp_path: Path) -> None:
+def test_runs_on_busy_machine_are_not_used(tmp_path: Path) -> None:
     simulated = machine(pressure=lambda number: 0.6)
     found = measure(simulated_jobs(3), tmp_path / "lab.db", machine=simulated)
     assert (found.stop, found.rounds) == ("busy", 3)
@@ -153,7 +153,7 @@ def test_a_busy_machine_counts_nothing_and_says_so(tmp_path: Path) -> None:
         shown.instance()
 
 
-def test_busy_runs_in_between_are_kept_and_not_used(tmp_path: Path) -> None:
+def test_single_busy_runs_are_stored_but_not_used(tmp_path: Path) -> None:
     simulated = machine(pressure=lambda number: 0.6 if number % 3 == 0 else 0.01)
     found = measure(simulated_jobs(3), tmp_path / "lab.db", machine=simulated, half_width=0.03)
     assert found.stop == "reached"
@@ -162,7 +162,7 @@ def test_busy_runs_in_between_are_kept_and_not_used(tmp_path: Path) -> None:
         assert len(rows.looks(1)) == found.visits - found.busy - 3
 
 
-def test_a_failure_voids_the_cell_is_tried_once_more_and_is_no_number(tmp_path: Path) -> None:
+def test_cell_that_fails_twice_is_void(tmp_path: Path) -> None:
     def crash(number: int, members: list[int | None]) -> str:
         return "signal 11" if members in ([0, 1], [1, 0]) else ""
 
@@ -187,7 +187,7 @@ def test_a_failure_voids_the_cell_is_tried_once_more_and_is_no_number(tmp_path: 
         assert bad.fetchall() == [(None, None)]
 
 
-def test_a_job_that_fails_once_is_run_again_and_counts(tmp_path: Path) -> None:
+def test_job_that_fails_once_is_measured_again(tmp_path: Path) -> None:
     simulated = machine(error=lambda number, members: "signal 9" if number == 8 else "")
     found = measure(simulated_jobs(3), tmp_path / "lab.db", machine=simulated, half_width=0.05)
     assert (found.stop, found.failed, found.done) == ("reached", 1, 9)
@@ -202,7 +202,7 @@ def test_a_job_that_fails_once_is_run_again_and_counts(tmp_path: Path) -> None:
         ({"error": "exit 3: no such file"}, {}),
     ],
 )
-def test_what_cannot_be_measured_is_refused_after_the_first_runs(
+def test_unmeasurable_job_is_refused_after_first_runs(
     tmp_path: Path, simulated: dict[str, Any], options: dict[str, Any]
 ) -> None:
     error, work = simulated.get("error", ""), simulated.get("work", WORK)
@@ -213,7 +213,7 @@ def test_what_cannot_be_measured_is_refused_after_the_first_runs(
         measure(simulated_jobs(3), tmp_path / "lab.db", machine=alone, **options)
 
 
-def test_a_share_of_the_pairs_leaves_no_job_out() -> None:
+def test_sampled_pairs_include_every_job() -> None:
     for jobs in (2, 3, 7, 20):
         for seed in range(20):
             rng = np.random.default_rng(seed)
@@ -224,7 +224,7 @@ def test_a_share_of_the_pairs_leaves_no_job_out() -> None:
 
 
 @pytest.mark.slow
-def test_predictions_have_intervals_that_hold_as_often_as_said() -> None:
+def test_prediction_intervals_have_stated_coverage() -> None:
     inside = entries = 0
     for seed in range(30):
         rng = np.random.default_rng(seed)
@@ -240,7 +240,7 @@ def test_predictions_have_intervals_that_hold_as_often_as_said() -> None:
     assert 0.86 <= inside / entries <= 0.97
 
 
-def test_of_few_measured_entries_a_prediction_may_be_anything() -> None:
+def test_prediction_interval_from_few_entries_is_unbounded() -> None:
     truth = np.full((3, 3), 0.1)
     known = np.array([[True, True, False], [True, False, False], [False, False, False]])
     _, low, high = jackknife_plus(truth, known, 0.95, (truth, truth), (-1, 1))
@@ -248,7 +248,7 @@ def test_of_few_measured_entries_a_prediction_may_be_anything() -> None:
     assert (high[~known] == 1).all()
 
 
-def test_a_loss_seen_for_a_part_of_the_time_is_divided_by_that_part() -> None:
+def test_loss_is_scaled_by_covered_time() -> None:
     alone, penalty, covered = 10.0, 0.3, 0.9
     seconds = alone / (1 - penalty * covered)
     assert 1 - math.exp(-paired_loss(seconds, alone, covered)) == pytest.approx(penalty)
@@ -256,7 +256,7 @@ def test_a_loss_seen_for_a_part_of_the_time_is_divided_by_that_part() -> None:
     assert paired_loss(0.0, alone, 1.0) is None
 
 
-def test_a_run_of_production_that_was_mostly_alone_is_no_look() -> None:
+def test_mostly_uncovered_production_run_is_no_sample() -> None:
     seen = Observations([1, 2], "wall")
     seen.add(StoredMeasurement(-1, (1,), "alone", 0.0, ((0, 5.0, 5.0, 0.0),)))
     for begin, covered, looks in ((1.0, 0.3, 0), (2.0, 0.9, 1)):
@@ -281,14 +281,14 @@ def test_intervals_and_rounds_agree_with_students_t() -> None:
         assert (max(high - mid, mid - low) <= 0.01) == (looks == needed)
 
 
-def test_a_job_beside_itself_is_one_entry_and_its_two_runs_one_look(tmp_path: Path) -> None:
+def test_job_beside_itself_is_one_sample_of_one_entry(tmp_path: Path) -> None:
     measure(simulated_jobs(1), tmp_path / "lab.db", machine=machine(), control=False)
     shown = profiles(tmp_path / "lab.db")
     assert shown.estimates.samples[0, CONTROL] == 0
     assert shown.estimates.low[0, 0] <= TRUTH[0, 0] <= shown.estimates.high[0, 0]
 
 
-def test_an_odd_number_of_agents_gets_a_machine_for_the_last(tmp_path: Path) -> None:
+def test_odd_number_of_agents_gets_one_more_machine(tmp_path: Path) -> None:
     jobs = simulated_jobs(3, agents=1)
     measure(jobs, tmp_path / "lab.db", machine=machine(), half_width=0.05)
     made = profiles(tmp_path / "lab.db").instance()

@@ -55,9 +55,7 @@ def visited(machine: Computer, *members: Job | None, limit: float = 60.0) -> Mea
 
 
 @pytest.mark.slow
-def test_a_run_is_pinned_timed_and_its_childrens_seconds_count(
-    computer: Computer, tmp_path: Path
-) -> None:
+def test_run_is_pinned_and_timed_with_its_children(computer: Computer, tmp_path: Path) -> None:
     text = "import os; open('cpus', 'w').write(str(os.sched_getaffinity(0)))\nsum(range(4*10**6))"
     job = shell(f'{sys.executable} -c "{text}"', tmp_path)
     for swapped, cpus in ((False, seats().parts[0]), (True, seats().parts[1])):
@@ -71,9 +69,7 @@ def test_a_run_is_pinned_timed_and_its_childrens_seconds_count(
 
 
 @pytest.mark.slow
-def test_the_shorter_is_restarted_until_the_longer_ends_and_then_cut(
-    computer: Computer, tmp_path: Path
-) -> None:
+def test_shorter_job_restarts_until_longer_ends(computer: Computer, tmp_path: Path) -> None:
     short = shell("echo >> starts; sleep 0.2", tmp_path)
     long = shell("sleep 1", tmp_path, "b")
     visit = visited(computer, short, long)
@@ -87,7 +83,7 @@ def test_the_shorter_is_restarted_until_the_longer_ends_and_then_cut(
 
 
 @pytest.mark.slow
-def test_the_control_spins_beside_and_is_no_run(computer: Computer, tmp_path: Path) -> None:
+def test_control_process_spins_and_is_not_measured(computer: Computer, tmp_path: Path) -> None:
     visit = visited(computer, shell("sleep 0.3", tmp_path), None)
     assert visit.error == ""
     assert len(visit.members[0].runs) == 1
@@ -107,7 +103,7 @@ def test_the_control_spins_beside_and_is_no_run(computer: Computer, tmp_path: Pa
         ("setsid sh -c 'sleep 60 & sleep 60' & sleep 0.1", 60.0, "left 1 processes running"),
     ],
 )
-def test_a_run_that_fails_is_told_voids_both_and_leaves_nothing(
+def test_failed_run_voids_both_jobs_and_leaves_no_process(
     computer: Computer, tmp_path: Path, text: str, limit: float, says: str
 ) -> None:
     job, other = shell(text, tmp_path), shell("sleep 2", tmp_path, "b")
@@ -117,7 +113,7 @@ def test_a_run_that_fails_is_told_voids_both_and_leaves_nothing(
     assert not carrying(TOKEN, computer._token)
 
 
-def test_a_command_that_cannot_be_started_is_told(computer: Computer, tmp_path: Path) -> None:
+def test_unstartable_command_is_reported(computer: Computer, tmp_path: Path) -> None:
     gone = visited(computer, Job("a", ("./gone",), directory=tmp_path))
     approved(gone.error)
     elsewhere = visited(computer, Job("a", ("true",), directory=tmp_path / "gone"))
@@ -127,7 +123,7 @@ def test_a_command_that_cannot_be_started_is_told(computer: Computer, tmp_path: 
         approved(error)
 
 
-def test_a_job_whose_output_is_a_pipe_is_not_begun(computer: Computer, tmp_path: Path) -> None:
+def test_job_with_pipe_as_output_is_not_started(computer: Computer, tmp_path: Path) -> None:
     """A pipe waits for a reader, without end."""
     os.mkfifo(tmp_path / "pipe")
     rest = shell("echo done; echo more >&2", tmp_path, "b")
@@ -151,9 +147,7 @@ runpy.run_path({script!r}, run_name="__main__")
 
 
 @pytest.mark.slow
-def test_a_start_that_does_not_end_counts_in_the_time_limit_and_outlives_nobody(
-    computer: Computer, tmp_path: Path
-) -> None:
+def test_hanging_start_ends_at_time_limit(computer: Computer, tmp_path: Path) -> None:
     code = STUCK.format(script=supervisor.__file__)
     computer.supervisor = [sys.executable, "-I", "-c", code]
     job = Job("a", ("true",), directory=tmp_path, timeout=0.2)
@@ -190,7 +184,7 @@ def below(number: int) -> list[Any]:
 
 
 @pytest.mark.slow
-def test_a_killed_supervisor_takes_its_jobs_along_and_the_next_visit_works(
+def test_killed_supervisor_ends_its_jobs_and_next_visit_works(
     computer: Computer, tmp_path: Path
 ) -> None:
     kill = "kill -9 $PPID; sleep 60 & setsid sleep 60 & sleep 60"
@@ -200,7 +194,7 @@ def test_a_killed_supervisor_takes_its_jobs_along_and_the_next_visit_works(
 
 
 @pytest.mark.slow
-def test_leftovers_that_start_others_and_end_are_killed_with_them() -> None:
+def test_forking_leftovers_are_killed() -> None:
     chain = "import os, time\nfor _ in range(12):\n  os.fork() and os._exit(0)\n  time.sleep(.002)"
     for number in range(10):
         token = f"chain-{os.getpid()}-{number}"
@@ -235,7 +229,7 @@ def rows_of(store: Path) -> int:
 @pytest.mark.parametrize(
     "number", [signal.SIGKILL, pytest.param(signal.SIGINT, marks=pytest.mark.slow)]
 )
-def test_a_killed_harness_loses_one_run_leaves_no_process_and_is_gone_on_with(
+def test_killed_measurement_loses_one_run_and_continues(
     tmp_path: Path, number: signal.Signals
 ) -> None:
     store = tmp_path / "lab.db"
@@ -269,7 +263,7 @@ def test_a_killed_harness_loses_one_run_leaves_no_process_and_is_gone_on_with(
 
 
 @pytest.mark.slow
-def test_a_command_that_disappears_is_void_and_no_number(tmp_path: Path) -> None:
+def test_vanished_command_is_void(tmp_path: Path) -> None:
     program = tmp_path / "program"
     program.write_text("#!/bin/sh\nsleep 0.1\n")
     program.chmod(0o755)
@@ -290,7 +284,7 @@ def test_a_command_that_disappears_is_void_and_no_number(tmp_path: Path) -> None
     assert np.argwhere(shown.estimates.samples).tolist() == [[1, 1]]
 
 
-def test_leftovers_of_a_store_are_found_by_their_token_alone() -> None:
+def test_leftover_processes_are_found_by_token() -> None:
     words = [sys.executable, "-c", "import time; time.sleep(60)"]
     with (
         subprocess.Popen(words, env={**os.environ, TOKEN: "of this test"}) as ours,
@@ -311,7 +305,7 @@ def test_leftovers_of_a_store_are_found_by_their_token_alone() -> None:
         ((0.7, 0.8, 0.9), [[0.1, 0.3, 0.02], [0.05, 0.2, 0.01], [0.0, 0.15, 0.05]]),
     ],
 )
-def test_known_penalties_of_sleeping_jobs_come_back(
+def test_measured_estimates_recover_known_penalties(
     tmp_path: Path, seconds: tuple[float, ...], truth: list[list[float]]
 ) -> None:
     """Within two points, or as near as the interval says where this machine is too loaded."""

@@ -40,9 +40,7 @@ from cotenant.instances.problem.errors import InvalidFile, InvalidInstance
 
 
 @pytest.mark.parametrize("seed", range(6))
-def test_with_a_perfect_store_the_simulator_makes_the_same_decisions(
-    begin: Begin, seed: int
-) -> None:
+def test_coordinator_with_perfect_store_decides_as_the_simulator(begin: Begin, seed: int) -> None:
     rng = np.random.default_rng(seed)
     matrix = Colocation(rng.uniform(0, 0.4, (3, 3)), np.full(3, 2), names=("0", "1", "2"))
     arrivals = rng.integers(0, 4, (12, 3))
@@ -80,7 +78,7 @@ def test_with_a_perfect_store_the_simulator_makes_the_same_decisions(
     assert run.states() == {"done": len(kinds)}
 
 
-def test_a_queue_is_done_oldest_first_each_job_once_and_written_down(begin: Begin) -> None:
+def test_queue_runs_oldest_jobs_first_each_once(begin: Begin) -> None:
     machines = SimulatedMachines(3)
     run = begin("012" * 7, machines)
     before = len(run.rows.looks(1))
@@ -96,7 +94,7 @@ def test_a_queue_is_done_oldest_first_each_job_once_and_written_down(begin: Begi
     assert all(row[2] <= row[3] for row in rows)
 
 
-def test_a_failed_job_is_begun_again_only_if_it_may_be(begin: Begin) -> None:
+def test_failed_job_restarts_only_with_rerun(begin: Begin) -> None:
     def crash(kind: str, begun: int) -> str:
         return "exit 139" if kind == "0" and begun <= 2 else ""
 
@@ -114,7 +112,7 @@ def test_a_failed_job_is_begun_again_only_if_it_may_be(begin: Begin) -> None:
     ("why", "rerun", "times"),
     [("exit 1", True, 3), ("cannot be started: gone", True, 1), ("exit 3", False, 1)],
 )
-def test_a_job_that_always_fails_or_cannot_be_started_ends_the_queue(
+def test_job_that_always_fails_ends_unfinished(
     begin: Begin, why: str, rerun: bool, times: int
 ) -> None:
     machines = SimulatedMachines(1, error=lambda kind, begun: why)
@@ -123,7 +121,7 @@ def test_a_job_that_always_fails_or_cannot_be_started_ends_the_queue(
     assert len(machines.begun) == times
 
 
-def test_a_killed_supervisor_says_nothing_of_how_its_jobs_ended(begin: Begin) -> None:
+def test_jobs_of_killed_supervisor_are_lost_or_rerun(begin: Begin) -> None:
     jobs = [*queued(["0"]), once("side-effect", "1")]
     machines = SimulatedMachines(
         1, error=lambda kind, begun: "the supervisor ended" if begun == 1 else ""
@@ -135,7 +133,7 @@ def test_a_killed_supervisor_says_nothing_of_how_its_jobs_ended(begin: Begin) ->
     assert run.rows.rows("SELECT COUNT(*) FROM visit WHERE round < 0") == [(1,)]
 
 
-def test_a_lost_machine_costs_its_group_and_nothing_runs_twice_unasked(begin: Begin) -> None:
+def test_lost_machine_loses_its_group_only(begin: Begin) -> None:
     jobs = [*queued(["0", "1"]), once("side-effect", "2")]
     jobs.append(QueuedJob("other", Job("2", ("true",)), True))
     machines = SimulatedMachines(2)
@@ -156,7 +154,7 @@ def test_a_lost_machine_costs_its_group_and_nothing_runs_twice_unasked(begin: Be
     assert dict(rows)["lost"] == 1
 
 
-def test_a_killed_coordinators_groups_are_lost_and_the_rest_is_gone_on_with(store: Path) -> None:
+def test_groups_of_killed_coordinator_are_lost_and_queue_continues(store: Path) -> None:
     jobs = [once("side-effect", "1"), *queued("0120")]
     with ExitStack() as first:
         Run(first, store, jobs, SimulatedMachines(2)).coordinator.step([])
@@ -175,7 +173,7 @@ def test_a_killed_coordinators_groups_are_lost_and_the_rest_is_gone_on_with(stor
     assert sorted(kind for _, kinds in machines.begun for kind in kinds) == [*"0012"]
 
 
-def test_a_full_disk_begins_nothing_and_what_ends_meanwhile_is_written_once_there_is_room(
+def test_full_disk_starts_no_group_and_delays_writes(
     begin: Begin,
 ) -> None:
     machines = SimulatedMachines(2, lambda kinds: 5.0 if "0" in kinds else 9.0)
@@ -201,7 +199,7 @@ def test_a_full_disk_begins_nothing_and_what_ends_meanwhile_is_written_once_ther
 
 
 @pytest.mark.slow
-def test_a_disk_that_stays_full_ends_the_command_and_nothing_is_half_written(begin: Begin) -> None:
+def test_permanently_full_disk_ends_command_with_consistent_store(begin: Begin) -> None:
     machines = SimulatedMachines(1)
     run = begin("01" * 60, machines)
     pages = run.rows.rows("PRAGMA page_count")[0][0]
@@ -218,9 +216,7 @@ def test_a_disk_that_stays_full_ends_the_command_and_nothing_is_half_written(beg
 
 
 @pytest.mark.parametrize("later", [0.0, 1e5])
-def test_production_feeds_the_beliefs_by_runs_alone_of_the_same_hour(
-    begin: Begin, later: float
-) -> None:
+def test_production_runs_update_penalty_estimates(begin: Begin, later: float) -> None:
     # what was measured says 0.3 and 0.05
     machines = SimulatedMachines(2, lambda kinds: 5 / (1 - 0.25 * (set(kinds) == {"0", "1"})))
     machines.clock += later
@@ -247,7 +243,7 @@ def test_production_feeds_the_beliefs_by_runs_alone_of_the_same_hour(
     assert all(low <= middle <= high for low, middle, high in epochs)
 
 
-def test_files_of_a_command_that_is_like_no_other_stay_unread(begin: Begin, tmp_path: Path) -> None:
+def test_files_of_unique_command_are_not_fingerprinted(begin: Begin, tmp_path: Path) -> None:
     jobs = []
     for place, word in enumerate(["input", "other", "input"]):
         (tmp_path / word).write_text("much")
@@ -263,13 +259,13 @@ def test_files_of_a_command_that_is_like_no_other_stay_unread(begin: Begin, tmp_
     assert len([name for name in run.rows.names().values() if name == "0"]) == 4
 
 
-def test_it_is_counted_how_often_a_job_was_begun(begin: Begin) -> None:
+def test_queue_counts_attempts_of_each_job(begin: Begin) -> None:
     run = begin(queued(["0", "1"]), SimulatedMachines(1))
     run.whole()
     assert [entry.attempts for entry in run.queue_store.entries()] == [1, 1]
 
 
-def test_a_job_that_was_begun_may_not_change_and_one_that_waits_may(begin: Begin) -> None:
+def test_only_waiting_jobs_may_change(begin: Begin) -> None:
     run = begin(queued(["0"]), SimulatedMachines(1))
     changed = [QueuedJob("job-0", Job("1", ("false",)), True)]
     run.queue_store.enqueue(changed)
@@ -280,14 +276,14 @@ def test_a_job_that_was_begun_may_not_change_and_one_that_waits_may(begin: Begin
 
 
 @pytest.mark.slow
-def test_hundreds_of_machines_are_decided_on_at_once(begin: Begin) -> None:
+def test_queue_on_200_machines_is_decided_in_two_epochs(begin: Begin) -> None:
     kinds = "".join(map(str, np.random.default_rng(0).integers(0, 3, 600)))
     machines = SimulatedMachines(200)
     assert begin(kinds, machines).whole().epochs == 2
     assert len(machines.begun) == 300
 
 
-def test_types_that_failed_beside_everybody_are_run_alone_where_voids_forbid(begin: Begin) -> None:
+def test_types_without_allowed_partner_run_alone(begin: Begin) -> None:
     from dataclasses import replace
 
     run = begin("001122", SimulatedMachines(3))

@@ -51,7 +51,7 @@ def store(tmp_path: Path) -> Path:
     return path
 
 
-def test_a_queued_job_has_all_its_fields_and_comes_back_from_a_store(tmp_path: Path) -> None:
+def test_queued_job_is_read_and_restored_from_store(tmp_path: Path) -> None:
     (tmp_path / "in").mkdir()
     text = GOOD + 'directory = "in"\nenvironment = {A = "1"}\ntimeout = 9\noutput = "o.txt"\n'
     (one,) = read_queue(written(tmp_path, text))
@@ -73,17 +73,17 @@ def test_a_queued_job_has_all_its_fields_and_comes_back_from_a_store(tmp_path: P
         GOOD + "output = 3\n",
     ],
 )
-def test_a_bad_queue_is_refused_naming_job_field_value_and_cure(tmp_path: Path, text: str) -> None:
+def test_invalid_queue_file_is_refused(tmp_path: Path, text: str) -> None:
     with refused(CotenantError):
         read_queue(written(tmp_path, text))
 
 
-def test_a_queue_for_other_machines_may_name_their_programs(tmp_path: Path) -> None:
+def test_queue_for_other_machines_may_name_unknown_programs(tmp_path: Path) -> None:
     queue = written(tmp_path, GOOD.replace('"true"', '"no-such-program"'))
     assert read_queue(queue, here=False)[0].job.command == ("no-such-program",)
 
 
-def test_run_refuses_what_is_wrong_before_any_job(store: Path, tmp_path: Path) -> None:
+def test_run_refuses_invalid_options_before_any_job(store: Path, tmp_path: Path) -> None:
     queue = written(tmp_path)
     words = ("run", "queue", str(queue), "--store", str(store))
     wrong = tmp_path / "settings.toml"
@@ -143,9 +143,7 @@ def lines_done(folder: Path) -> list[list[str]]:
     return sorted(line.split("|")[:-1] for line in text.splitlines())
 
 
-def test_the_script_for_slurm_runs_each_job_once_its_words_as_they_are(
-    store: Path, tmp_path: Path
-) -> None:
+def test_sbatch_script_runs_each_job_once_with_exact_arguments(store: Path, tmp_path: Path) -> None:
     queue = hostile_queue(tmp_path)
     done = run(
         "run", "queue", str(queue), "--store", str(store), "--emit", "sbatch", "-m", "optimal"
@@ -173,9 +171,7 @@ def test_the_script_for_slurm_runs_each_job_once_its_words_as_they_are(
     assert not list(tmp_path.rglob("owned"))
 
 
-def test_words_of_several_lines_are_refused_in_a_script_for_slurm(
-    store: Path, tmp_path: Path
-) -> None:
+def test_multiline_arguments_are_refused_in_sbatch_script(store: Path, tmp_path: Path) -> None:
     for field in ('command = ["true", "a\\nb"]', 'command = ["true"]\noutput = "a\\nEND_OF_JOB"'):
         queue = written(tmp_path, GOOD.replace('command = ["true"]', field))
         with refused(InvalidInstance):
@@ -184,7 +180,7 @@ def test_words_of_several_lines_are_refused_in_a_script_for_slurm(
 
 @pytest.mark.slow
 @pytest.mark.skipif("SLURM_CONF" not in os.environ, reason="needs a Slurm to try on")
-def test_a_real_slurm_runs_the_script_two_jobs_a_node_at_most(store: Path, tmp_path: Path) -> None:
+def test_real_slurm_runs_sbatch_script_two_jobs_a_node(store: Path, tmp_path: Path) -> None:
     queue = hostile_queue(tmp_path)
     script = sbatch_script(queue, store, method="optimal")
     script = script.replace("sbatch ", "sbatch --wait ")
@@ -195,7 +191,7 @@ def test_a_real_slurm_runs_the_script_two_jobs_a_node_at_most(store: Path, tmp_p
     assert not list(tmp_path.rglob("owned"))
 
 
-def test_a_method_without_an_answer_in_time_is_stood_in_for() -> None:
+def test_method_without_answer_in_time_is_replaced_by_policy() -> None:
     from cotenant import read
     from cotenant.solvers.outcome import Outcome, Status, Stop
 
@@ -239,7 +235,7 @@ def enter_queue(store: Path) -> None:
         queue_store.begin_epoch(epoch, groups, 0.0)
 
 
-def test_advice_tells_one_job_what_its_agent_is_told(store: Path) -> None:
+def test_run_advice_prints_recommendation_for_one_job(store: Path) -> None:
     approved(run("run", "advice", str(store), "1").stderr)
     enter_queue(store)
     done = run("run", "advice", str(store), "j0")
@@ -312,7 +308,7 @@ def columns(store: Path) -> list[tuple[str, str]]:
 @pytest.mark.parametrize(
     "values", [VALUES[:1], pytest.param(VALUES, marks=pytest.mark.slow)], ids=["few", "all"]
 )
-def test_no_value_in_a_store_is_a_traceback(
+def test_tampered_store_values_raise_own_errors(
     store: Path, tmp_path: Path, values: tuple[Any, ...]
 ) -> None:
     enter_queue(store)

@@ -43,7 +43,7 @@ def fake(monkeypatch: pytest.MonkeyPatch) -> FakeTime:
     return FakeTime(monkeypatch)
 
 
-def test_a_clock_stands_still_while_its_thread_starts_something_and_goes_on_after_the_outermost(
+def test_clock_is_paused_until_outermost_pause_ends(
     fake: FakeTime,
 ) -> None:
     clock = Clock(time_limit=10)
@@ -58,7 +58,7 @@ def test_a_clock_stands_still_while_its_thread_starts_something_and_goes_on_afte
     assert (clock.seconds, clock.left) == (3, 7)
 
 
-def test_what_another_thread_starts_is_that_threads_own(fake: FakeTime) -> None:
+def test_pause_in_other_thread_does_not_stop_clock(fake: FakeTime) -> None:
     clock = Clock()
 
     def start() -> None:
@@ -98,7 +98,7 @@ def test_imports_do_not_count_while_there_is_a_clock(
     assert start_seconds() - before == 5, "without a clock nobody looks"
 
 
-def test_what_a_broken_module_raises_is_raised_and_the_clock_goes_on(
+def test_failed_import_is_raised_and_clock_continues(
     fake: FakeTime, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.syspath_prepend(tmp_path)
@@ -159,7 +159,7 @@ def test_a_method_has_its_whole_limit_whatever_it_must_load_first(
 
 
 @pytest.mark.slow
-def test_what_a_process_of_its_own_loads_counts_neither_in_its_limit_nor_in_its_parents_clock(
+def test_imports_of_child_process_do_not_count(
     tmp_path: Path,
 ) -> None:
     (tmp_path / "slow_in_a_child.py").write_text(SLOW.format(seconds=2.5))
@@ -174,7 +174,7 @@ def test_what_a_process_of_its_own_loads_counts_neither_in_its_limit_nor_in_its_
 
 
 @pytest.mark.slow
-def test_an_empty_cache_of_kernels_does_not_cost_the_proof(tmp_path: Path) -> None:
+def test_cold_kernel_cache_does_not_prevent_proof(tmp_path: Path) -> None:
     """`min-servers --time-limit 1` answered "feasible 5" where a second run proved 4."""
     command = [
         sys.executable,

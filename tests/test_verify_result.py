@@ -306,7 +306,7 @@ def steps_of(place: str) -> Steps:
 
 
 @pytest.mark.parametrize(("place", "value"), CHANGED)
-def test_what_is_changed_is_named_in_a_line(place: str, value: Any) -> None:
+def test_changed_result_field_is_named_in_message(place: str, value: Any) -> None:
     instance, document = solved(1)
     document = copy.deepcopy(document)
     put(document, place, value)
@@ -332,13 +332,13 @@ def forged(case: Case, place: str, value: Any) -> Recheck:
     return verdict
 
 
-def test_an_answer_that_is_not_of_whole_cores_is_not_the_best_of_whole_cores() -> None:
+def test_fractional_cores_are_refused_for_integer_market() -> None:
     case = Case("market/tiny", "utilitarian", {"whole": True})
     cores = solved(CASES.index(case))[1]["solution"]["cores"][0]
     approved(forged(case, "solution.cores.0", cores - 0.5).broken)
 
 
-def test_a_bound_on_what_was_not_measured_is_confirmed_by_a_proof_alone() -> None:
+def test_bound_without_objective_needs_proof() -> None:
     instance, document = solved(CASES.index(Case("scheduling/tiny", "REF", {"reference": "none"})))
     assert (document["result"]["objective"], document["result"]["status"]) == (None, "optimal")
     result = cotenant.Result.from_document(document)
@@ -347,7 +347,7 @@ def test_a_bound_on_what_was_not_measured_is_confirmed_by_a_proof_alone() -> Non
     assert (verdict.broken, verdict.bound) == ((), "claimed")
 
 
-def test_a_proof_that_takes_longer_than_the_limit_confirms_nothing() -> None:
+def test_proof_beyond_time_limit_leaves_bound_claimed() -> None:
     instance, document = solved(CASES.index(Case("packing/small", "min-servers", {})))
     result = cotenant.Result.from_document(document)
     assert [recheck(instance, result, time_limit=limit).bound for limit in (20.0, 1e-9)] == [
@@ -365,7 +365,7 @@ def test_a_proof_that_takes_longer_than_the_limit_confirms_nothing() -> None:
         ("packing/cluster-12-40", "fewest-moves", {"servers": 1, "fewest_servers": 1}),
     ],
 )
-def test_there_is_an_answer_where_there_is_said_to_be_none(
+def test_false_claim_of_infeasibility_is_detected(
     name: str, method: str, certificate: dict[str, Any]
 ) -> None:
     instance = cotenant.read(name)
@@ -388,7 +388,7 @@ def test_there_is_an_answer_where_there_is_said_to_be_none(
         ("groups/tiny", "core", "result.metrics.blocking_groups", 1e-9),
     ],
 )  # fmt: skip
-def test_a_count_is_a_whole_number(name: str, method: str, place: str, value: float) -> None:
+def test_nearly_integer_count_is_refused(name: str, method: str, place: str, value: float) -> None:
     instance = cotenant.read(name)
     honest = json.loads(json.dumps(cotenant.solve(instance, method).document()))
     document = copy.deepcopy(honest)
@@ -410,7 +410,7 @@ def test_fewest_moves_are_proved_at_the_servers_that_were_asked_for() -> None:
 
 
 @pytest.mark.slow
-def test_prices_of_any_size_are_read_again_as_they_are() -> None:
+def test_large_costs_survive_recheck() -> None:
     instance = Packing(
         capacity=[[15, 13], [11, 11], [8, 14]], servers=[1, 1, 2], demand=[[5, 7], [5, 5]],
         request=[3, 3], cost=[8 * 10**9, 2 * 10**9, 4 * 10**9],
@@ -429,7 +429,7 @@ def test_prices_of_any_size_are_read_again_as_they_are() -> None:
         (Case("packing/few-types-6-300", "min-servers", {}), "rent"),
     ],
 )
-def test_a_part_of_what_proves_a_bound_is_not_left_out(case: Case, key: str) -> None:
+def test_certificate_without_one_of_its_parts_is_refused(case: Case, key: str) -> None:
     broken = forged(case, f"certificate.{key}", ...).broken
     assert f"certificate: {key} is missing" in broken
 
@@ -508,7 +508,7 @@ NO_WORSE = {"colocation-no-stable-4-stable"}
 """Cases whose answers are all of one value."""
 
 
-def test_a_tree_that_requests_cut_is_not_held_against_the_whole_games() -> None:
+def test_game_tree_cut_by_requests_passes_recheck() -> None:
     instance = Packing(
         capacity=[[9, 6], [4, 4]], initial=[[10, 6], [5, 7]], servers=[1, 1],
         demand=[[2, 0], [3, 4]],

@@ -232,10 +232,6 @@ def facts(stated: Stated) -> Facts:
         return _play(stated)
     if stated.method == "max-min-share":
         return _shares(stated)
-    if stated.method == "max-gpus" and "fillings" in certificate:
-        from ...solvers.packing.cards import card_packing
-
-        return {"fillings": len(card_packing(stated.instance)[0].fillings)}
     return hints
 
 

@@ -159,7 +159,7 @@ class _Judge:
         return Recheck(
             tuple(self.broken),
             () if self.broken else tuple(unproved),
-            (*NOT_LOOKED_AT, *hints),
+            (*NOT_LOOKED_AT, *["options"] * (self.method.kind == "simulation"), *hints),
             "claimed" if unproved else "proved" if some else "none",
         )
 

@@ -298,7 +298,6 @@ class CardSearch(Incumbent[Placement, int]):
         if not self.open:
             return
         _, prices, _ = self.relaxed()
-        self.certificate |= {"fillings": len(self.problem.fillings)}
         if self.raise_bound(prices.bound(self.problem), "prices of cards"):
             self.certificate["card_prices"] = self.shown(prices)
         if self.open:

@@ -491,8 +491,8 @@ def test_public_functions_and_classes_have_a_docstring() -> None:
 
 
 BUDGET = {
-    "solvers": (40_445, 26_678),
-    "analysis": (20_389, 13_973),
+    "solvers": (40_444, 26_677),
+    "analysis": (20_385, 13_970),
     "instances": (21_502, 14_376),
     "models": (5_305, 3_416),
     "verify": (4_803, 3_517),
@@ -501,7 +501,7 @@ BUDGET = {
     "cluster": (13_065, 8_993),
     "papers": (6_174, 4_510),
     "cli": (3_738, 2_533),
-    "tests": (56_445, 44_766),
+    "tests": (56_448, 44_769),
     "benchmarks": (6_948, 5_383),
 }
 """Lines of each layer's Python files, and those of code (without blanks, comments and docstrings):

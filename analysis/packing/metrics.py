@@ -220,7 +220,7 @@ REPORTS = _Reports()
 
 def facts(stated: Stated) -> Facts:
     """Servers, moves, the play of a game, and the levels of shares."""
-    hints, certificate = stated.together("prices", "scale", "rent"), stated.certificate
+    hints = stated.together("prices", "scale", "rent")
     if stated.method in ("min-servers", "min-cost"):
         return hints | _servers(stated)
     if stated.answer is None:

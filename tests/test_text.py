@@ -180,8 +180,10 @@ def test_picture_of_hostile_names_has_no_control_characters() -> None:
 
     labels, names = (HOSTILE, "b"), ("\x1b[2J", "\u202e")
     series = Series(HOSTILE, labels, (1.0, 2.0), style="line+points", labels=labels, tips=labels)
-    chart = Chart("chart", *[HOSTILE] * 3, (series, series), HOSTILE)
-    heat = HeatMap("heat", *[HOSTILE] * 3, names, names, ((1.0, 2.0), (3.0, 4.0)), HOSTILE, HOSTILE)
+    chart = Chart("chart", HOSTILE, HOSTILE, HOSTILE, (series, series), HOSTILE)
+    heat = HeatMap(
+        "heat", HOSTILE, HOSTILE, HOSTILE, names, names, ((1.0, 2.0), (3.0, 4.0)), HOSTILE, HOSTILE
+    )
     with mpl.rc_context({"text.usetex": True}):  # as a matplotlibrc of the current folder may say
         for picture in (chart, heat):
             assert not COMMANDS.search(svg(picture))

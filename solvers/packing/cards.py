@@ -6,9 +6,10 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -136,7 +137,9 @@ def max_gpus(
         empty = np.zeros((0, instance.types), dtype=np.int64)
         search.offer(Placement(empty, empty[:, 0]), "nothing")
         search.offer(start, "the start")
-        search.run()
+        for route in ROUTES["servers with cards"]:
+            if search.open and _NAMES.get(route, "") in {"", *limits.routes}:
+                route(search)
     return search.finish({"found_by": search.found_by, "bound_by": search.bound_by})
 
 
@@ -255,8 +258,34 @@ def _ways(sizes: Integers, units: int) -> float:
     return float(ways.sum())
 
 
+class Filled(NamedTuple):
+    """Servers filled so far, and the prices at which they are filled.
+
+    Attributes
+    ----------
+    arrays, effort : of the kernels.
+    goal : (p,) value of a server of each class at the prices.
+    count, worth : (n, s) VMs on each server, and (n,) their weight.
+    left : (s,) VMs that are on none.
+    """
+
+    arrays: Any
+    goal: Floats
+    effort: Any
+    count: Integers
+    worth: Integers
+    left: Integers
+
+
 class CardSearch(Incumbent[Placement, int]):
-    """Search for the maximum GPUs: incumbent and bound in units of cards."""
+    """Search for the maximum GPUs: incumbent and bound in units of cards.
+
+    Attributes
+    ----------
+    filled : what `fill_at_prices` leaves for `refill_servers`.
+    """
+
+    filled: Filled
 
     def __init__(
         self,
@@ -289,21 +318,16 @@ class CardSearch(Incumbent[Placement, int]):
         dual = np.zeros(built.program.rows) if answer.row_dual is None else -answer.row_dual
         return built, valid_prices(self.problem, dual), answer.point
 
-    def run(self) -> None:
-        """Compute the bound, then run the search and the per-server program while value and bound
-        differ.
+    def bound_by_prices(self) -> None:
+        """Bound by the dual prices of one linear program, VMs and fillings of cards by class of
+        server, rounded to integers.
         """
         if not len(self.types):
             self.raise_bound(0, "no VM takes a card")
-        if not self.open:
             return
         _, prices, _ = self.relaxed()
         if self.raise_bound(prices.bound(self.problem), "prices of cards"):
             self.certificate["card_prices"] = self.shown(prices)
-        if self.open:
-            self._search()
-        if self.open and "servers" in self.limits.routes:
-            self._by_servers()
 
     def shown(self, prices: Prices) -> dict[str, Any]:
         """Prices by the instance's own types, classes and share sizes, for the certificate."""
@@ -318,56 +342,65 @@ class CardSearch(Incumbent[Placement, int]):
             "shares": shares,
         }  # fmt: skip
 
-    def _search(self) -> None:
-        """Fill all servers, then refill a few of them repeatedly."""
+    def fill_at_prices(self) -> None:
+        """Fill servers card by card with what loses least at these prices, and at those of servers
+        with less of each resource.
+        """
         from .card_kernels import Effort, fill_again, fill_server
 
-        limits, most = self.limits, -1.0
+        limits, maximum = self.limits, -1.0
         noise = limits.noise * self.instance.card_units
         effort = Effort(noise, limits.spread, limits.draws, limits.tries, limits.together)
         for less in (0.0, *limits.less_room):
             if less and self.clock.expired:
                 break
-            drawn = self._arrays(*self.relaxed(less))
-            tried = np.zeros((len(self.kind), len(self.types)), dtype=np.int64)
+            arrays, goal = self._arrays(*self.relaxed(less))
+            count = np.zeros((len(self.kind), len(self.types)), dtype=np.int64)
             gains, rest = np.zeros(len(self.kind), dtype=np.int64), self.problem.request.copy()
             seed = int(self.rng.integers(2**31))
-            fill_again(drawn[0], tried, self.kind, gains, drawn[1], rest, effort, 0, seed)
+            fill_again(arrays, count, self.kind, gains, goal, rest, effort, 0, seed)
             for m in self.rng.permutation(len(self.kind)).tolist():
-                gains[m] = fill_server(drawn[0], int(self.kind[m]), rest, tried[m], effort)
-            if (score := gains.sum() * (1 if less else limits.clearly)) > most:
-                (given, goal), count, worth, left, most = drawn, tried, gains, rest, score
-        if self.best is not None and self.value > worth.sum():
-            self._resumed(count, worth, left)
-        self._offer(count, "servers filled at the prices")
-        vain, offered, total = 0, self.clock.seconds, int(worth.sum())
-        again = "fillings again" in limits.routes
-        while again and total < self.bound and self.open and vain < limits.in_vain * len(self.kind):
+                gains[m] = fill_server(arrays, int(self.kind[m]), rest, count[m], effort)
+            if (score := gains.sum() * (1 if less else limits.clearly)) > maximum:
+                self.filled, maximum = Filled(arrays, goal, effort, count, gains, rest), score
+        self._offer(self.filled.count, "servers filled at the prices")
+
+    def refill_servers(self) -> None:
+        """Empty a few servers of the incumbent at a time and fill them again."""
+        from .card_kernels import fill_again
+
+        limits, state = self.limits, self.filled
+        if self.best is not None and self.value > state.worth.sum():
+            self._resume()
+        vain, offered, total = 0, self.clock.seconds, int(state.worth.sum())
+        while total < self.bound and self.open and vain < limits.in_vain * len(self.kind):
             seed = int(self.rng.integers(2**31))
             gained = fill_again(
-                given, count, self.kind, worth, goal, left, effort, limits.steps, seed
-            )
+                state.arrays, state.count, self.kind, state.worth, state.goal, state.left,
+                state.effort, limits.steps, seed,
+            )  # fmt: skip
             total, vain = total + gained, 0 if gained else vain + limits.steps
             if total > self.value and self.clock.seconds > offered + limits.pause:
-                self._offer(count, "servers filled again")
+                self._offer(state.count, "servers filled again")
                 offered = self.clock.seconds
-        self._offer(count, "servers filled again")
+        self._offer(state.count, "servers filled again")
 
     def _offer(self, count: Integers, text: str) -> None:
         rows = np.zeros((len(count), self.instance.types), dtype=np.int64)
         rows[:, self.types] = count
         self.offer(Placement(rows, self.kind), text)
 
-    def _resumed(self, count: Integers, worth: Integers, left: Integers) -> None:
+    def _resume(self) -> None:
         """Continue the search from the incumbent."""
         assert self.best is not None
+        count = self.filled.count
         count[:] = 0
         for c in range(self.instance.classes):
             rows = self.best.count[self.best.server_class == c][:, self.types]
             first = int(np.searchsorted(self.kind, c))
             count[first : first + len(rows)] = rows
-        worth[:] = count @ self.problem.weight
-        left[:] = self.problem.request - count.sum(axis=0)
+        self.filled.worth[:] = count @ self.problem.weight
+        self.filled.left[:] = self.problem.request - count.sum(axis=0)
 
     def _arrays(
         self, built: CardsProgram, prices: Prices, point: Floats | None
@@ -413,7 +446,7 @@ class CardSearch(Incumbent[Placement, int]):
             waste=waste, order=order, likely=likely, price=share,
         ), (resource * problem.capacity).sum(axis=1) + card * problem.cards  # fmt: skip
 
-    def _by_servers(self) -> None:
+    def solve_by_servers(self) -> None:
         """Solve the integer program in which every server is a class of its own.
 
         Its point is an answer, unless shares were rounded down. Its bound counts where a tree of
@@ -463,3 +496,17 @@ def in_least_units(problem: CardPacking) -> CardPacking:
     """
     unit = np.maximum(np.gcd.reduce(problem.demand, axis=0), 1)
     return replace(problem, demand=problem.demand // unit, capacity=problem.capacity // unit)
+
+
+ROUTES: dict[str, tuple[Callable[[CardSearch], None], ...]] = {
+    "servers with cards": (
+        CardSearch.bound_by_prices, CardSearch.fill_at_prices, CardSearch.refill_servers,
+        CardSearch.solve_by_servers,
+    )
+}  # fmt: skip
+"""The routes of `max_gpus`, in the order in which they run while value and bound differ."""
+
+_NAMES: dict[Callable[[CardSearch], None], str] = {
+    CardSearch.refill_servers: "fillings again", CardSearch.solve_by_servers: "servers",
+}  # fmt: skip
+"""Of those that can be left out."""

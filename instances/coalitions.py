@@ -52,7 +52,7 @@ class Game:
 def by_mask(
     given: Iterable[tuple[Any, Any]], names: Iterable[str] = (), where: str = "values"
 ) -> tuple[list[str], list[Any]]:
-    """The players and the values by bit mask of pairs of a coalition and its value.
+    """Players, and the values by bit mask, from pairs of a coalition and its value.
 
     Parameters
     ----------
@@ -102,7 +102,7 @@ def by_mask(
 
 
 def read_game(path: PathLike, text: str | None = None) -> Game | None:
-    """The game that a file, or its text, holds; None where it is another document of this package.
+    """Game in a file or text; None for another document of this package.
 
     A table has a column `coalition`, and `value` or `cost`. JSON is a document of problem "game",
     or its `values` or `costs` alone: a list by bit mask, or an object (see `by_mask`).

@@ -129,7 +129,7 @@ class Configured(Solution):
 
     @classmethod
     def of(cls, number: Integers) -> Configured:
-        """The answer with (n, C) so many jobs of each type in each configuration."""
+        """Answer from the number of jobs of each type in each configuration, shape (n, C)."""
         job, configuration = np.nonzero(number)
         return cls(job, configuration, number[job, configuration])
 
@@ -173,7 +173,9 @@ def check(instance: Elastic, solution: Configured) -> None:
 
 
 def same_configurations(one: Elastic, other: Elastic) -> bool:
-    """Whether both have the same kinds of devices and configurations, in the same order."""
+    """Return whether two instances have the same kinds of devices and configurations in the same
+    order.
+    """
     return one.device_names == other.device_names and all(
         np.array_equal(*pair) for pair in ((one.kind, other.kind), (one.workers, other.workers))
     )
@@ -207,7 +209,7 @@ def _total(instance: Elastic, solution: Configured) -> float:
 
 
 def _least(instance: Elastic, solution: Configured) -> float:
-    """The least utility of a job; 0 where one is idle."""
+    """Least utility of a job; 0 if a job is idle."""
     least = np.where(instance.count > 0, np.inf, 0.0)
     np.minimum.at(least, solution.job, instance.utility[solution.job, solution.configuration])
     running = np.bincount(solution.job, solution.number, len(least))

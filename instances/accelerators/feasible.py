@@ -1,4 +1,4 @@
-"""The checker of time shares, what makes shares pass it, and shares in words."""
+"""Feasibility of time shares, repair of rounding errors, and the answer as a table."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from .instance import MOST, Accelerators, Floats, Integers
 
 
 def rates(instance: Accelerators, solution: TimeShares) -> tuple[Floats, Floats]:
-    """(k,) steps a second of the first and of the second job of each row; NaN where the instance
-    does not allow it, 0 for a second job that there is none of.
+    """Steps a second (k,) of the first and of the second job of each row; NaN where the instance
+    forbids it, 0 for a missing second job.
     """
     first, second, device = solution.first, solution.second, solution.device
     single = second < 0
@@ -68,20 +68,18 @@ def check(instance: Accelerators, solution: TimeShares) -> None:
 
 
 def _jobs_of(instance: Accelerators, solution: TimeShares, row: int) -> str:
-    """The job or the pair of a row, in words."""
+    """Names of the job or pair of a row."""
     first, second = instance.names[solution.first[row]], solution.second[row]
     return f"{first!r} alone" if second < 0 else f"{first!r} beside {instance.names[second]!r}"
 
 
 def _limits(instance: Accelerators) -> Integers:
-    """(D + T,) devices of each kind, jobs of each type."""
+    """Number of devices of each kind, then of jobs of each type, shape (D + T,)."""
     return np.concatenate([instance.devices, instance.count])
 
 
 def _excess(instance: Accelerators, solution: TimeShares) -> Floats:
-    """(D + T,) by how much the shares use more of each than there is: exact sums, rounded once, so
-    that their signs are those of fractions.
-    """
+    """Excess of the shares over each limit, shape (D + T,), as exact sums rounded once."""
     share, kinds = np.minimum(solution.share, 2.0 * MOST), len(instance.devices)
     # products of shares in two halves and of workers in two halves are exact (Dekker 1971)
     high = share * (2**27 + 1) - (share * (2**27 + 1) - share)
@@ -96,7 +94,7 @@ def _excess(instance: Accelerators, solution: TimeShares) -> Floats:
 
 
 def sums_by(places: Integers, values: Floats, number: int) -> Floats:
-    """(number,) sums of the values at each place, rounded once: bounds rest on them."""
+    """Sums of the values at each index, shape (number,), rounded once."""
     order = np.argsort(places, kind="stable")
     ends = np.searchsorted(places[order], np.arange(number + 1)).tolist()
     listed = values[order].tolist()
@@ -110,9 +108,7 @@ def within_limits(
     device: Integers,
     share: Floats,
 ) -> TimeShares:
-    """The shares that are above 0, all of them made smaller by the little that rounding gave a kind
-    of device or a type too much, so that they pass `check` exactly.
-    """
+    """Positive shares, reduced by rounding errors such that they pass `check` exactly."""
     share = np.maximum(share, 0.0)
     rows = np.flatnonzero(share)
     answer = TimeShares(first[rows], second[rows], device[rows], share[rows])
@@ -127,7 +123,7 @@ def within_limits(
 
 
 def isolated_shares(instance: Accelerators) -> TimeShares:
-    """Every job alone in its own 1/n of the cluster, n the number of jobs."""
+    """Time shares of jobs that each run alone in 1/n of the cluster, for n jobs."""
     first, second, device, *_ = instance.placements
     part = np.minimum(1.0, instance.all_devices / (instance.jobs * instance.workers))
     share = instance.count[first] * part[first] * (instance.devices[device] / instance.all_devices)
@@ -135,8 +131,8 @@ def isolated_shares(instance: Accelerators) -> TimeShares:
 
 
 def proportional_shares(instance: Accelerators) -> TimeShares:
-    """Every job alone for the same part of its time on each kind of device, in proportion to the
-    devices of the kind.
+    """Time shares of jobs that each run alone, with time on each kind in proportion to its
+    devices.
     """
     first, second, device, *_ = instance.placements
     asked = float(instance.count @ instance.workers)
@@ -148,7 +144,7 @@ def proportional_shares(instance: Accelerators) -> TimeShares:
 def answer_table(
     instance: Accelerators, solution: TimeShares, most: int | None = None
 ) -> AnswerTable:
-    """A row for each type, or pair of types, on each kind of device, the largest shares first."""
+    """Rows of the types, or pairs of types, on each kind of device, the largest shares first."""
     types = labels("type", instance.names, instance.types)
     kinds = labels("device", instance.device_names, len(instance.devices))
     rows = []

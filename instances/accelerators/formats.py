@@ -102,7 +102,7 @@ def gavel(
 
 
 def _listed(path: Path) -> list[tuple[str, int, float, float]]:
-    """The model, scale factor, priority and steps of each job of a list or trace."""
+    """Model, scale factor, priority and steps of each job of a list or trace."""
     text = read_text(path)
     if is_trace(text):
         return trace_jobs(text, path)
@@ -188,7 +188,7 @@ _INFINITE: Mapping[str, float] = MappingProxyType({"": np.inf, "inf": np.inf})
 
 
 def _rates(table: CsvTable, keys: Mapping[str, Mapping[str, Any]], rates: Floats) -> Floats:
-    """Throughputs with those of the rows of a table, each place once."""
+    """Fill throughputs from the rows of a table, each entry once."""
     places = {column: {name: at for at, name in enumerate(known)} for column, known in keys.items()}
     filled = set()
     for row in table:

@@ -1,4 +1,4 @@
-"""Generators."""
+"""Generators of accelerators instances."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def random(
     allowed: Annotated[float, Between(0, 1, "a share of the pairs")] = 0.8,
     rng: np.random.Generator,
 ) -> Accelerators:
-    """Throughputs drawn evenly, whatever the type and the kind, and pairs that lose up to 60 %.
+    """Draw throughputs uniformly, regardless of type and kind, and pairs that lose up to 60 %.
 
     Parameters
     ----------
@@ -50,6 +50,6 @@ def random(
 
 
 def _spread(number: int, over: int, rng: np.random.Generator) -> np.ndarray:
-    """Whole numbers of that sum, as even as chance, the first of them 1 each while it lasts."""
+    """Random integers with a given sum, at least 1 each while possible."""
     sure = (np.arange(over) < number).astype(np.int64)
     return sure + rng.multinomial(number - int(sure.sum()), np.full(over, 1 / over))

@@ -36,7 +36,7 @@ STEPS_A_SECOND = Between(0, MOST_RATE, "steps a second")
 
 
 class Placements(NamedTuple):
-    """Every way to use a device of a kind: a job alone, or two jobs beside each other.
+    """All placements on a device: a single job, or a pair of jobs.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""What answers are worth: throughputs, what jobs are due, objectives of methods, and envy."""
+"""Throughputs, entitlements, objectives of methods, and envy of time shares."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ def throughputs(instance: Accelerators, solution: TimeShares) -> Floats:
 
 
 def isolated_throughputs(instance: Accelerators) -> Floats:
-    """(T,) steps a second of a job in its own 1/n of the cluster, n the number of jobs: that part
-    of the devices of each kind, but not more than it needs.
+    """Steps a second (T,) of a job in its own 1/n of the cluster (n jobs), with at most the devices
+    it needs.
     """
     part = instance.all_devices / (instance.jobs * instance.workers)
     return np.asarray(np.minimum(part, 1.0) * instance.proportional)
@@ -57,7 +57,7 @@ def hierarchical_weights(instance: Accelerators, frozen: Booleans | None = None)
 
 
 def required_steps(instance: Accelerators) -> Floats:
-    """(T,) steps that jobs have left; raises InvalidInstance where they are not given."""
+    """Steps (T,) that jobs have left; raises InvalidInstance if they are not given."""
     if instance.steps is None:
         raise InvalidInstance(
             "steps", "missing", "the steps that a job of each type has left", "Or ask max-min"
@@ -66,8 +66,8 @@ def required_steps(instance: Accelerators) -> Floats:
 
 
 def owed_throughputs(instance: Accelerators, least: float) -> Floats:
-    """(T,) steps a second that a job is owed: `least` times those in 1/n of the cluster, and its
-    steps by its deadline where it has one.
+    """Steps a second (T,) that a job must have: `least` times those in 1/n of the cluster, and
+    those that meet its deadline.
     """
     owed = least * isolated_throughputs(instance)
     if instance.deadline is None or instance.steps is None:
@@ -76,7 +76,7 @@ def owed_throughputs(instance: Accelerators, least: float) -> Floats:
 
 
 def mean_throughput(instance: Accelerators, solution: TimeShares) -> float:
-    """The mean of jobs' normalized throughputs, whatever their weights."""
+    """Mean of the jobs' normalized throughputs, without weights."""
     there = instance.count > 0
     ratio = throughputs(instance, solution) * instance.workers / instance.proportional
     return float(ratio[there] @ instance.count[there]) / instance.jobs
@@ -100,7 +100,7 @@ def cost(instance: Accelerators, solution: TimeShares) -> float:
 
 
 def fastest_throughputs(instance: Accelerators) -> Floats:
-    """(T,) steps a second of a job that always runs where it is fastest."""
+    """Steps a second (T,) of a job that always runs on its fastest placement."""
     first, second, _, one, two, _ = instance.placements
     fastest, pair = np.zeros(instance.types), second >= 0
     np.maximum.at(fastest, first, one)
@@ -109,7 +109,7 @@ def fastest_throughputs(instance: Accelerators) -> Floats:
 
 
 def scale(instance: Accelerators, objective: str, **options: object) -> float:
-    """What an objective could be at most, about: see `cotenant.instances.problem.scale`."""
+    """Approximate maximum of an objective: see `cotenant.instances.problem.scale`."""
     if objective == "cost":
         return float(instance.device_cost @ instance.devices)
     there = instance.count > 0
@@ -126,7 +126,7 @@ def scale(instance: Accelerators, objective: str, **options: object) -> float:
 
 
 def envy(instance: Accelerators, solution: TimeShares) -> float:
-    """The largest part by which a job's throughput is less than in another job's place, 0 to 1.
+    """Largest relative loss of a job's throughput compared with another job's shares, 0 to 1.
 
     A job in another's place runs where that one does, alone or beside the same jobs, for the same
     parts of its time, times its own weight over the other's. Only jobs that need equally many
@@ -156,7 +156,7 @@ def envy(instance: Accelerators, solution: TimeShares) -> float:
 
 
 def _rates(instance: Accelerators, beside: Integers, device: Integers) -> Floats:
-    """(T, k) steps a second of a job of each type beside a job of the type given (-1: none)."""
+    """Steps a second (T, k) of a job of each type beside a job of the given type (-1: none)."""
     rate: Floats = instance.alone[:, device]
     pair = np.flatnonzero(beside >= 0)
     if len(pair) and instance.together is not None:

@@ -18,7 +18,7 @@ Count = Annotated[int, Range(least=1, below=LARGEST_COUNT)]
 
 
 class Ranges(NamedTuple):
-    """One column of Table I; every range starts at 1."""
+    """Column of Table I; every range starts at 1."""
 
     simulations: int
     machines: int

@@ -1,4 +1,4 @@
-"""What is given (Admission), what an answer is (Assignment), and its checker and words."""
+"""Instance (Admission), answer (Assignment), feasibility, and the answer as a table."""
 
 from __future__ import annotations
 
@@ -141,7 +141,7 @@ class Admission(Instance["Assignment"]):
         return float(self.speed[:, self.cores.any(axis=0)].max(initial=0.0))
 
     def only(self, jobs: npt.ArrayLike) -> Admission:
-        """The instance with these jobs alone, in the order given."""
+        """Instance restricted to the given jobs, in that order."""
         chosen = np.asarray(jobs, dtype=np.int64)
         length = None if self.length is None else self.length[chosen]
         return self.replace(
@@ -190,14 +190,14 @@ class Assignment(Solution):
 
     @classmethod
     def nobody(cls, instance: Admission) -> Assignment:
-        """The assignment of no job at all, feasible for every instance."""
+        """Empty assignment, feasible for every instance."""
         return cls(
             np.full(instance.jobs, -1), np.zeros((instance.jobs, instance.types), dtype=np.int64)
         )
 
     @property
     def assigned(self) -> Booleans:
-        """(J,) whether each job is assigned."""
+        """Whether each job is assigned, shape (J,)."""
         chosen: Booleans = self.machine >= 0
         return chosen
 

@@ -1,4 +1,4 @@
-"""Prices of cores: what turns any V x C numbers from 0 on into a bound on total speed.
+"""Bounds on the total speed from any nonnegative prices of cores.
 
 Let every core of type c on VM v cost p[v, c]. A job that may take any cores of one VM at these
 prices, however many others want them, gains at most
@@ -29,13 +29,13 @@ _BLOCK = 2_000_000  # entries of the J x V x C arrays that are looked at at once
 
 
 class Stopped(Exception):
-    """There was no time to the end."""
+    """Raised at the time limit."""
 
 
 def gains_at_prices(
     instance: Admission, prices: Floats, over: Callable[[], bool] = lambda: False
 ) -> tuple[Floats, Integers]:
-    """What each job gains on each VM at these prices, and the cores it would take on its best one.
+    """Gain of each job on each VM at prices of cores, and the cores it takes on its best VM.
 
     Parameters
     ----------
@@ -70,14 +70,16 @@ def gains_at_prices(
 
 @validate_options
 def price_bound(instance: Admission, prices: Floats) -> float:
-    """The most total speed of any assignment, proved by prices (V, C) of cores, 0 or more."""
+    """Upper bound on the total speed of any assignment from prices (V, C) of cores."""
     prices = shaped("prices", prices, *instance.cores.shape)
     gain, _ = gains_at_prices(instance, prices)
     return float((prices * instance.cores).sum() + np.maximum(gain.max(axis=1), 0.0).sum())
 
 
 def pair_bounds(instance: Admission, prices: Floats) -> Floats:
-    """(J, V) the most total speed with job j on VM v, proved by prices as in `price_bound`."""
+    """Upper bound on the total speed with job j on VM v, shape (J, V), from prices as in
+    `price_bound`.
+    """
     gain, _ = gains_at_prices(instance, prices)
     best = np.maximum(gain.max(axis=1), 0.0)
     bounds: Floats = (prices * instance.cores).sum() + best.sum() - best[:, None] + gain

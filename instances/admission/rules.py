@@ -1,5 +1,4 @@
-"""The conventions all schemes share: what a job takes of a VM, how fast it runs there, how each
-side ranks the other.
+"""Conventions of all schemes: cores a job takes, its speed there, and the rankings of jobs and VMs.
 
 A job takes free cores in order of decreasing speed (ties: the lowest core type) until it has its
 threads or none is left; its speed is their sum (section III.B, step 1). Every VM ranks jobs by
@@ -26,7 +25,7 @@ STRICTLY = 1e-9
 
 @dataclass(frozen=True)
 class BlockingPairs:
-    """Who would leave for whom.
+    """Blocking pairs of an assignment.
 
     Attributes
     ----------
@@ -38,7 +37,7 @@ class BlockingPairs:
 
     @property
     def count(self) -> int:
-        """How many pairs block."""
+        """Number of blocking pairs."""
         return len(self.job)
 
 
@@ -55,7 +54,7 @@ def job_ranking(threads: Integers) -> Integers:
 
 
 def taken(free: Integers, order: Integers, threads: int) -> Integers:
-    """Cores of each type that one job takes of the free ones.
+    """Cores of each type that one job takes from the free ones.
 
     Parameters
     ----------
@@ -110,7 +109,7 @@ def speeds_on(instance: Admission, free: Integers, jobs: Integers | None = None)
 
 @validate_options
 def speeds_at_home(instance: Admission, jobs: Integers, machine: Integers) -> Floats:
-    """(K,) the speed of each of some jobs on a VM each, when that is empty."""
+    """Speed of each of some jobs on its own VM when that is empty, shape (K,)."""
     order = core_order(instance.speed[jobs])
     found, left = np.zeros(len(jobs)), instance.threads[jobs].copy()
     rows = np.arange(len(jobs))
@@ -163,7 +162,7 @@ def blocking_pairs(instance: Admission, assignment: Assignment) -> BlockingPairs
 
 
 def scale(instance: Admission, objective: str, **options: object) -> float:
-    """The total speed if each job ran on the VM fastest for it, empty; 1 for shares and counts."""
+    """Total speed if each job ran on its fastest VM, empty; 1 for shares and counts."""
     if objective != "total_speed":
         return 1.0
     return float(speeds_on(instance, instance.cores).max(axis=1).sum())

@@ -26,7 +26,7 @@ from .missing import FORBIDDEN, UNKNOWN, Missing, completed, computed_penalty, l
 @validate_options
 @dataclass(frozen=True)
 class Population:
-    """Who shares by a table of measured pairs.
+    """Numbers of jobs and machines for a table of measured pairs.
 
     Attributes
     ----------
@@ -43,7 +43,7 @@ class Population:
     missing: Missing = None
 
     def of(self, path: PathLike, names: tuple[str, ...], penalty: Floats, what: str) -> Colocation:
-        """The instance of a matrix; `what` it was made of goes into its source."""
+        """Instance of a penalty matrix; `what` is its source."""
         count = np.full(len(names), self.copies)
         penalty, filled = completed(os.fspath(path), names, penalty, count, self.missing)
         return Colocation(
@@ -165,13 +165,13 @@ def gavel(
 
 
 def _loss(alone: Floats | float, together: Floats) -> Floats:
-    """Throughput lost when a run takes `together` instead of `alone`; inf and NaN stay."""
+    """Throughput loss for run times `together` and `alone`; inf and NaN are kept."""
     with np.errstate(over="ignore", invalid="ignore"):  # what comes of it is no penalty: refused
         return computed_penalty(np.where(np.isposinf(together), np.inf, 1 - alone / together))
 
 
 def _square(path: PathLike, extra_columns: int = 0) -> tuple[tuple[str, ...], Floats, Floats]:
-    """Names, the square matrix with columns in the rows' order, and the extra columns after it."""
+    """Names, the square matrix with columns in the order of the rows, and the extra columns."""
     rows, header, values = read_matrix(
         path, UNKNOWN | FORBIDDEN, "Write forbidden to forbid the pair", extra_columns
     )

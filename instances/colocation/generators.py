@@ -63,7 +63,7 @@ def population(
 
 
 def with_error(true: Colocation, error: float, rng: np.random.Generator) -> Colocation:
-    """The instance as it is measured with an error, see `population`; the true penalties lie in its
+    """Instance with measurement errors, see `population`; the true penalties are within its
     intervals.
     """
     half = np.round(error * rng.uniform(0.5, 1.5, true.penalty.shape), _ERROR_DECIMALS)
@@ -88,8 +88,7 @@ _ERROR_DECIMALS = 6
 
 @validate_options
 def mixed_counts(demand: Floats, agents: Agents, mix: Mix, rng: np.random.Generator) -> Integers:
-    """(T,) agents of each type when jobs are drawn with replacement by a mix over the types in
-    order of demand.
+    """Number of agents of each type (T,) drawn by a mix over the types in order of demand.
 
     Parameters
     ----------
@@ -106,8 +105,8 @@ def mixed_counts(demand: Floats, agents: Agents, mix: Mix, rng: np.random.Genera
 
 
 def mix_places(mix: Mix, number: int, rng: np.random.Generator) -> Floats:
-    """(number,) places between 0 (least demand) and 1 (most) drawn by a mix; its parameters are in
-    `population`.
+    """Positions (number,) between 0 (least demand) and 1 (most) drawn by a mix with the parameters
+    of `population`.
     """
     if mix == "gaussian":
         return _cut_normal(number, rng)
@@ -121,8 +120,8 @@ def mix_places(mix: Mix, number: int, rng: np.random.Generator) -> Floats:
 def random_preferences(
     *, agents: Agents = 100, degree: int | None = None, rng: np.random.Generator
 ) -> Colocation:
-    """Agents that are all different, each with a uniformly random strict order over the others;
-    penalty = rank / n.
+    """Different agents, each with a uniformly random strict order over the others; penalty = rank /
+    n.
 
     Parameters
     ----------
@@ -157,7 +156,7 @@ def score_preferences(
     noise: Annotated[float, Between(0, 10, "a width as a fraction of the scores' range")] = 0.15,
     rng: np.random.Generator,
 ) -> Colocation:
-    """Agents that are all different, with penalty[i, j] = sensitivity_i x pressure_j + noise.
+    """Different agents with penalty[i, j] = sensitivity_i x pressure_j + noise.
 
     Sensitivity and pressure are uniform on (0, 1), the noise on an interval around 0; the sum is
     scaled by 1 / (1 + noise / 2), so that no penalty exceeds 1, and rounded to 12 decimals.

@@ -1,6 +1,5 @@
-"""The agents of a pairing in groups of one type beside one type: from which alpha on none of them
-block, and which of them block for some matrix within the intervals and not for all, so that the
-entries that decide it are worth measuring again.
+"""Agents of a pairing grouped by type and partner's type: the alpha at which none of them block,
+and the undecided blocking pairs within intervals.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ _NEAR = 1e-12
 
 
 class AgentGroups:
-    """The agents of a pairing by type and co-runner's type.
+    """Agents of a pairing by type and partner's type.
 
     Attributes
     ----------
@@ -49,7 +48,7 @@ class AgentGroups:
         )
 
     def bear(self, penalty: Floats) -> Floats:
-        """(P,) what they bear by these penalties."""
+        """Penalty of each group (P,) by a penalty matrix."""
         alone = self.beside < 0
         paired = penalty[self.kind, self.beside]
         return np.where(alone, self.instance.single_penalty, paired)
@@ -58,7 +57,7 @@ class AgentGroups:
 def stable_alpha(
     instance: Colocation, pairing: Pairing, uncertainty: Uncertainty = "none"
 ) -> float:
-    """The least alpha, in points of penalty, at which a pairing has no blocking pair.
+    """Least alpha (penalty points) at which a pairing has no blocking pair.
 
     Two agents block below the lesser of their two gains, so it is the most that this is for any two
     (0 at least), exactly on the decimals as written; where no float is written as that number, the
@@ -96,8 +95,8 @@ def undecided_pairs(
     alpha: float = 0.0,
     alpha_mode: AlphaMode = "penalty-points",
 ) -> list[dict[str, Any]]:
-    """Groups of agents that possibly block and do not certainly, with the four intervals that
-    decide it: each side's penalty now, and beside the other.
+    """Groups of agents that possibly but not certainly block, with the four intervals that decide
+    it.
 
     Narrower intervals of these settle whether they block; a pair that certainly blocks does so
     however it is measured. O(P^2) for P pairs of types.

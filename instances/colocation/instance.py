@@ -1,4 +1,4 @@
-"""What is given (Colocation), what an answer is (Pairing), and its checker and words."""
+"""Instance (Colocation), answer (Pairing), feasibility, and the answer as a table."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ BLOCK = 512
 
 
 def blocks(types: int) -> list[slice]:
-    """The types in turn, at most `BLOCK` at a time."""
+    """Iterate over the types in blocks of at most `BLOCK`."""
     cuts = [*range(0, types, BLOCK), types]
     return [slice(start, stop) for start, stop in itertools.pairwise(cuts)]
 
@@ -204,7 +204,9 @@ class Colocation(Instance["Pairing"]):
         return from_labels(cls, labels, given, fields)
 
     def looked_at(self) -> Booleans:
-        """(T, T) whether a penalty is of two agents: not the diagonal entry of a type with one."""
+        """Whether each penalty is used, shape (T, T): all but the diagonal entry of a type with one
+        agent.
+        """
         looked_at = np.ones((self.types, self.types), dtype=np.bool_)
         looked_at[np.diag_indices(self.types)] = self.count >= 2
         return looked_at
@@ -221,7 +223,7 @@ class Colocation(Instance["Pairing"]):
 
     @cached_property
     def present(self) -> Integers:
-        """(P,) the types that have agents."""
+        """Types that have agents, shape (P,)."""
         return np.flatnonzero(self.count > 0)
 
     @property
@@ -260,7 +262,7 @@ class Colocation(Instance["Pairing"]):
 
     @property
     def certainty(self) -> str:
-        """What the intervals say of themselves: level and making, "" without intervals."""
+        """Level and source of the intervals; "" without intervals."""
         if self.low is None:
             return ""
         level = (
@@ -271,7 +273,7 @@ class Colocation(Instance["Pairing"]):
         return f"intervals {level}{self.intervals and f' ({self.intervals})'}"
 
     def without_intervals(self, **changes: Any) -> Self:
-        """The instance as if its penalties were known exactly, other fields changed as given."""
+        """Copy without intervals, with other fields changed as given."""
         nothing = {"low": None, "high": None, "looks": None, "confidence": None, "intervals": ""}
         return self.replace(**{**nothing, **changes})
 
@@ -473,14 +475,14 @@ class Pairing(Solution):
         return cls(first, second, matrix[first, second], np.asarray(single))
 
     def beside(self) -> Integers:
-        """(T, T): `beside[a, b]` agents of type a run beside b; symmetric, 2 per a-a pair."""
+        """Number of agents of type a beside b, shape (T, T); symmetric, 2 for each a-a pair."""
         types = len(self.single)
         matrix = np.zeros((types, types), dtype=np.int64)
         np.add.at(matrix, (self.first, self.second), self.pairs)
         return cast("Integers", matrix + matrix.T)
 
     def agents_used(self) -> Integers:
-        """(T,) how many agents of each type the pairing places."""
+        """Number of agents of each type that the pairing places, shape (T,)."""
         types = len(self.single)
         used = self.single.copy()
         np.add.at(used, self.first[self.first < types], self.pairs[self.first < types])
@@ -526,12 +528,12 @@ def check(instance: Colocation, pairing: Pairing) -> None:
 
 
 def has_bandwidth(instance: Colocation) -> bool:
-    """Whether the demands are given by which some policies order the types."""
+    """Return whether the instance has bandwidths, by which some policies order the types."""
     return instance.bandwidth is not None
 
 
 def answer_table(instance: Colocation, pairing: Pairing, most: int | None = None) -> AnswerTable:
-    """Who runs beside whom: a row a pair of types, the most frequent first, then who runs alone."""
+    """Rows of the pairs of types, the most frequent first, then of the single jobs."""
     names = labels("type", instance.names, instance.types)
     order = np.argsort(-pairing.pairs, kind="stable")
     alone = np.flatnonzero(pairing.single)

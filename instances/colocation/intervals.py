@@ -1,4 +1,4 @@
-"""Intervals around measured penalties: the fields that hold them, and what is refused.
+"""Validation of intervals around measured penalties.
 
 A box is every matrix of penalties whose entries lie between `low` and `high`, both included. One
 entry is one number for all agents of its two types.
@@ -79,7 +79,7 @@ def valid_intervals(
 
 
 def _finite_or_inf(end: Floats) -> Floats:
-    """An end with inf for what is not finite: nobody looks there, and inf has a JSON form."""
+    """Interval end with infinity for entries that are not finite."""
     if not np.isfinite(end).all():
         end = np.where(np.isfinite(end), end, np.inf)
         end.flags.writeable = False

@@ -93,7 +93,7 @@ def from_lists(
 
 
 def _named_rows(given: Any) -> tuple[tuple[str, ...], list[Any]]:
-    """The agents, and the list of each."""
+    """Agents and their lists."""
     rows = given if isinstance(given, list | tuple) else ()
     if hasattr(given, "items"):  # a mapping, Series or frame
         pairs = [*(given.iterrows() if hasattr(given, "columns") else given.items())]
@@ -112,7 +112,7 @@ def _named_rows(given: Any) -> tuple[tuple[str, ...], list[Any]]:
 
 
 def _plain(row: Any) -> Any:
-    """A list as it is; that of an array, or of a Series without what is missing."""
+    """List without missing values, from a list, array or Series."""
     row = row.dropna() if hasattr(row, "dropna") else row
     if not hasattr(row, "tolist"):
         return row
@@ -121,7 +121,7 @@ def _plain(row: Any) -> Any:
 
 
 def _entries(where: str, given: object, kinds: Any = list | tuple | set | frozenset) -> list[Any]:
-    """The entries of a list, or the names of a tie."""
+    """Entries of a preference list, or names of a tie."""
     wanted = "a list of names" if kinds == list | tuple else "a name, or a list of names for a tie"
     if not isinstance(given, kinds):
         raise InvalidInstance(where, shortened(given), wanted, f"Lists are written as {_FORM}")
@@ -137,7 +137,7 @@ def _entries(where: str, given: object, kinds: Any = list | tuple | set | frozen
 def _require_another(
     where: str, other: str, who: str, place: Mapping[str, int], scores: np.ndarray
 ) -> None:
-    """Refuse a name that its list cannot hold."""
+    """Raise InvalidInstance for a name that a list cannot contain."""
     if other == who:
         raise InvalidInstance(where, repr(other), "another agent than the owner of the list")
     if other not in place:
@@ -190,7 +190,9 @@ def preference_lists(path: PathLike, *, perfect: bool = False) -> Colocation:
 
 
 def _text_lists(where: str, text: str) -> str:
-    """Rows `1: 2 3 4` or `1 2 3 4`, also with their number on a line before them, as CSV."""
+    """Read rows `1: 2 3 4` or `1 2 3 4`, optionally with their number on a line before them, as
+    CSV.
+    """
     rows = [line.strip() for line in text.splitlines() if line.strip()]
     if len(rows) > 1 and rows[0].isdecimal() and int(rows[0]) == len(rows) - 1:
         rows, text = rows[1:], text.lstrip().partition("\n")[2]
@@ -214,8 +216,8 @@ def _text_lists(where: str, text: str) -> str:
 
 
 def _csv_lists(where: str, text: str) -> dict[str, list[Any]]:
-    """Rows of a name and its list, with ties in brackets over one cell or several; a first row that
-    begins with "agent" or "name" is a header.
+    """Read rows of a name and its list, with ties in brackets over one or several cells; a header
+    begins with "agent" or "name".
     """
     text = _text_lists(where, text)
     mark, text = separator(text)
@@ -253,7 +255,7 @@ def _csv_lists(where: str, text: str) -> dict[str, list[Any]]:
 
 @validate_options
 def matching(instance: Colocation, pairing: Pairing) -> dict[str, str | None]:
-    """The partner of each agent by name, None for none, of an instance of different agents.
+    """Partner of each agent by name, None for none, of an instance of different agents.
 
     Raises
     ------
@@ -270,8 +272,8 @@ def matching(instance: Colocation, pairing: Pairing) -> dict[str, str | None]:
 
 
 def has_lists(instance: Colocation) -> bool:
-    """Whether it is one of preference lists: different agents, of whom none would rather be
-    without partner, or as soon.
+    """Return whether an instance consists of preference lists: different agents who prefer every
+    partner to none.
     """
     if not instance.distinct or (instance.singles_allowed > 0 and instance.unpaired is None):
         return False
@@ -280,12 +282,12 @@ def has_lists(instance: Colocation) -> bool:
 
 
 def has_strict_lists(instance: Colocation) -> bool:
-    """Whether it is one of preference lists without ties."""
+    """Return whether an instance consists of preference lists without ties."""
     return has_lists(instance) and tied_agent(instance) is None
 
 
 def tied_agent(instance: Colocation) -> tuple[int, int, int] | None:
-    """An agent and two possible partners that it likes equally; None for strict lists."""
+    """Agent with two partners it likes equally; None for strict lists."""
     cost = np.where(instance.allowed, instance.penalty, np.inf)
     order = np.argsort(cost, axis=1, kind="stable")
     ascending = np.take_along_axis(cost, order, axis=1)
@@ -297,7 +299,7 @@ def tied_agent(instance: Colocation) -> tuple[int, int, int] | None:
 
 
 def require_lists(instance: Colocation, method: str, *, strict: bool = False) -> None:
-    """Refuse an instance that is none of preference lists, or `strict`, of lists with ties."""
+    """Raise InvalidInstance unless the instance consists of preference lists, or of strict ones."""
     if not has_lists(instance):
         several = np.flatnonzero(instance.count != 1)
         if len(several):

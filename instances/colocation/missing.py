@@ -1,4 +1,4 @@
-"""Penalties that nobody measured: missing is not forbidden, and no number is made up unasked."""
+"""Missing penalties, which are predicted or forbidden only on request."""
 
 from __future__ import annotations
 
@@ -31,14 +31,16 @@ COMPUTED_DECIMALS = 12
 
 
 def computed_penalty(penalty: npt.ArrayLike) -> Floats:
-    """Computed penalties, to 12 decimals: an exact comparison would order their noise."""
+    """Computed penalties rounded to 12 decimals, so that exact comparisons ignore numerical
+    noise.
+    """
     return cast("Floats", np.round(np.asarray(penalty, dtype=float), COMPUTED_DECIMALS))
 
 
 def completed(
     path: str, names: Sequence[str], penalty: Floats, count: Integers, missing: Missing
 ) -> tuple[Floats, str]:
-    """Penalties without NaN, and what was done about those that were missing, in words.
+    """Penalties without NaN, and a description of how missing ones were completed.
 
     Parameters
     ----------
@@ -74,16 +76,14 @@ def completed(
 
 
 def look_like_slowdowns(values: Floats) -> bool:
-    """Whether finite numbers, given as penalties, are slowdowns or percentages: half of them are 1
-    or more, and some are more.
-    """
+    """Return whether values given as penalties look like slowdowns or percentages."""
     return bool(values.size and np.median(values) >= 1 and values.max() > 1)
 
 
 def penalties_of_frame(
     frame: Any, labels: Sequence[Any], count: Any, slowdown: bool, missing: Missing
 ) -> Any:
-    """A frame of penalties without NaN, of one of penalties or slowdowns; see `completed`.
+    """Penalties without NaN from a frame of penalties or slowdowns; see `completed`.
 
     A frame whose values are no numbers is returned as it is, for the class to refuse.
     """

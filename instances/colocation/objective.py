@@ -1,4 +1,4 @@
-"""What a pairing costs: penalties of agents and types, and slack of fair attribution."""
+"""Objectives of a pairing: penalties of agents and types, and slack of fair attribution."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ def mean_penalty(instance: Colocation, pairing: Pairing) -> float:
 
 
 def worst_case(instance: Colocation) -> Colocation:
-    """The instance with every penalty at the upper end of its interval, which is worst for every
-    pairing; raises InvalidOption without intervals.
+    """Instance with every penalty at the upper end of its interval; raises InvalidOption without
+    intervals.
     """
     _, high = require_intervals(instance, "worst", True)
     known = np.isfinite(instance.penalty)
@@ -68,12 +68,12 @@ ROUNDING = 1e-12
 
 
 def within_slack(instance: Colocation, pairing: Pairing, slack: float) -> bool:
-    """Whether the slack is at most this, but for the rounding of sums: data get no tolerance."""
+    """Return whether the slack is at most a number, up to rounding of sums."""
     return attribution_slack(instance, pairing) <= slack + ROUNDING * scale(instance, "slack")
 
 
 def exact_slack(instance: Colocation, pairing: Pairing) -> Fraction:
-    """The slack of fair attribution on the decimals as written, without rounding."""
+    """Slack of fair attribution computed exactly on the decimals."""
     assert instance.bandwidth is not None
     mean = [Fraction(0)] * instance.types
     for kind, value, number in zip(*agent_penalties(instance, pairing), strict=True):
@@ -87,12 +87,12 @@ def exact_slack(instance: Colocation, pairing: Pairing) -> Fraction:
 
 
 def least_allowance(instance: Colocation, pairing: Pairing) -> float:
-    """The least allowance of slack that a pairing keeps: `keeps_slack` of it, and of none below."""
+    """Least allowance for which `keeps_slack` holds."""
     return least_float(exact_slack(instance, pairing))
 
 
 def keeps_slack(instance: Colocation, pairing: Pairing, most: float) -> bool:
-    """Whether the slack is at most this, exactly: fractions decide where floats are near."""
+    """Return whether the slack is at most a number, exactly."""
     beyond = attribution_slack(instance, pairing) - most
     if abs(beyond) > ROUNDING * scale(instance, "slack"):
         return beyond < 0
@@ -100,7 +100,7 @@ def keeps_slack(instance: Colocation, pairing: Pairing, most: float) -> bool:
 
 
 def scale(instance: Colocation, objective: str, /, **options: object) -> float:
-    """The largest absolute penalty an agent could have, for objectives of penalties; else 1."""
+    """Largest absolute penalty of an agent, for objectives of penalties; else 1."""
     if objective == "worst_case_penalty":
         return scale(worst_case(instance), "penalty")
     if objective not in ("penalty", "penalty_p50", "penalty_p95", "worst_penalty", "slack"):

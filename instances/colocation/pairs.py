@@ -1,4 +1,4 @@
-"""The reader of measured pairs in long form: one row for each run of a job beside another."""
+"""Reader of measured pairs in long form, one row for each run of a job beside another."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ Intervals = Literal["together", "pooled", "each", "none"]
 
 @dataclass(frozen=True)
 class Measured:
-    """Runs of services beside each other, summed up.
+    """Aggregated runs of services beside each other.
 
     Attributes
     ----------
@@ -67,11 +67,11 @@ class Measured:
 
     @property
     def penalty(self) -> Floats:
-        """(T, T) throughput lost, of the mean."""
+        """Throughput loss of the mean, shape (T, T)."""
         return self._lost(self.mean)
 
     def _lost(self, value: Floats) -> Floats:
-        """Throughput lost at such a value of what was measured; it rises with it."""
+        """Throughput loss for a measured value; increasing."""
         if self.what == "penalty":
             return value
         with np.errstate(divide="ignore"):
@@ -79,8 +79,7 @@ class Measured:
         return computed_penalty(np.where(np.isinf(value), np.inf, lost))
 
     def intervals(self, used: Booleans, which: Intervals) -> dict[str, Any]:
-        """The fields `low`, `high`, `confidence` and `intervals` of an instance; none of them where
-        an entry has too few runs.
+        """Interval fields of an instance; none if an entry has too few runs.
 
         Parameters
         ----------
@@ -137,7 +136,7 @@ class Measured:
         }
 
     def _penalties(self, used: Booleans, low: Floats, high: Floats) -> dict[str, Floats]:
-        """The fields `low` and `high` of an instance, from ends in the unit of `mean`."""
+        """Fields `low` and `high` of an instance, from ends in the unit of `mean`."""
         penalty = self.penalty
         ends = [computed_penalty(self._lost(np.where(used, end, np.inf))) for end in (low, high)]
         below = np.clip(ends[0], LEAST_PENALTY, penalty)
@@ -145,7 +144,7 @@ class Measured:
         return {"low": np.where(used, below, np.inf), "high": np.where(used, above, np.inf)}
 
     def repeats(self) -> str:
-        """What the repeats say, in words; "" where no pair was run twice."""
+        """Sentence on repeated runs; "" if no pair was run twice."""
         if np.isnan(self.half).all():
             return ""
         x, y = (int(i) for i in np.unravel_index(np.nanargmax(self.half), self.half.shape))
@@ -317,7 +316,7 @@ def read_pairs(path: PathLike, names: tuple[str, ...] | None = None) -> Measured
 
 
 def _summed(row: CsvRow, what: str, value: float, ends: bool) -> tuple[float, float, int]:
-    """The interval and number of runs of a row that sums up runs; NaN and 1 if not given."""
+    """Interval and number of runs of an aggregated row; NaN and 1 if not given."""
     low, high = (row.number(name) if ends else np.nan for name in ("low", "high"))
     if low > value or (what == "slowdown" and low <= 0):
         least = "above 0 and " if what == "slowdown" else ""
@@ -332,7 +331,7 @@ def _summed(row: CsvRow, what: str, value: float, ends: bool) -> tuple[float, fl
 
 
 def _services(path: Path) -> tuple[tuple[str, ...], Integers | None, Floats | None]:
-    """Names, counts and bandwidths of a table of services, None where it has no such column."""
+    """Names, counts and bandwidths of a table of services; None for missing columns."""
     table = CsvTable(path, "service", lower=True)
     if unknown := [name for name in table.columns if name not in ("service", "count", "bandwidth")]:
         raise InvalidFile(
@@ -353,7 +352,7 @@ def _services(path: Path) -> tuple[tuple[str, ...], Integers | None, Floats | No
 
 
 def _half_width(values: Floats) -> float:
-    """Half of the width of the 95 % interval of a mean, by Student's t."""
+    """Half width of the 95 % interval of a mean, by Student's t."""
     from scipy.special import stdtrit
 
     quantile = stdtrit(len(values) - 1, (1 + CONFIDENCE) / 2)

@@ -1,4 +1,4 @@
-"""Who would break away: the one strict comparison, and blocking pairs counted over types.
+"""Blocking pairs over types, by one strict comparison of penalties.
 
 An agent gains by a change iff its penalty falls by strictly more than alpha, exactly: penalties and
 alpha are the decimals that were written, not the floats that hold them. W[a, c] is the number of
@@ -75,7 +75,7 @@ def gains(
     alpha: float = 0.0,
     alpha_mode: AlphaMode = "penalty-points",
 ) -> Booleans:
-    """Whether an agent whose penalty goes from `old` to `new` gains by it (element by element,
+    """Return whether an agent gains when its penalty changes from `old` to `new` (elementwise,
     broadcast).
 
     The comparison is exact on the decimals as written: a float stands for the shortest decimal that
@@ -110,7 +110,9 @@ def gains(
 
 
 def require_intervals(instance: Colocation, option: str, value: object) -> tuple[Floats, Floats]:
-    """The ends of the intervals; refuses an option that needs them where there are none."""
+    """Ends of the intervals; raises InvalidOption for an option that needs them if there are
+    none.
+    """
     if instance.low is None or instance.high is None:
         raise InvalidOption(
             f"{option} is {value!r}, and {instance.name or 'the instance'} has no intervals; "
@@ -120,7 +122,7 @@ def require_intervals(instance: Colocation, option: str, value: object) -> tuple
 
 
 def compared(instance: Colocation, uncertainty: Uncertainty = "none") -> tuple[Floats, Floats]:
-    """(T, T) each: the penalties that an agent may leave, and those that it may go to."""
+    """Penalties that an agent may leave, and those that it may obtain, shape (T, T) each."""
     if uncertainty == "none":
         return instance.penalty, instance.penalty
     low, high = require_intervals(instance, "uncertainty", uncertainty)
@@ -128,7 +130,7 @@ def compared(instance: Colocation, uncertainty: Uncertainty = "none") -> tuple[F
 
 
 def least_gain(old: Floats, alpha: float, alpha_mode: AlphaMode = "penalty-points") -> Floats:
-    """By how much penalty `old` must fall for its agent to move, in floats (`gains` is exact)."""
+    """Least decrease of penalty `old` for which an agent moves, in floats (`gains` is exact)."""
     if alpha_mode == "relative-penalty":
         return alpha * np.abs(old)
     if alpha_mode == "relative-throughput":
@@ -138,7 +140,7 @@ def least_gain(old: Floats, alpha: float, alpha_mode: AlphaMode = "penalty-point
 
 @lru_cache(maxsize=1 << 16)
 def _gains_exactly(old: float, new: float, alpha: float, alpha_mode: AlphaMode) -> bool:
-    """See `gains`."""
+    """Exact comparison of `gains` on decimals."""
     before, least = decimal(old), decimal(alpha)
     if alpha_mode == "relative-penalty":
         least *= abs(before)
@@ -149,12 +151,12 @@ def _gains_exactly(old: float, new: float, alpha: float, alpha_mode: AlphaMode) 
 
 @lru_cache(maxsize=1 << 16)
 def decimal(value: float) -> Fraction:
-    """The decimal that a float was written as: the shortest that reads as it."""
+    """Shortest decimal that reads as a float."""
     return Fraction(repr(value))
 
 
 def least_float(value: Fraction) -> float:
-    """The least float whose decimal is not below a number."""
+    """Least float whose decimal is at least a number."""
     near = float(value)
     return near if decimal(near) >= value else math.nextafter(near, math.inf)
 
@@ -165,8 +167,8 @@ def better_partners(
     alpha_mode: AlphaMode = "penalty-points",
     others: Floats | None = None,
 ) -> Integers:
-    """For an agent at each of some penalties, how many of them it would gain by: a prefix, since
-    they ascend. O(m log m).
+    """For each of some increasing penalties, the number of them that an agent would gain by: a
+    prefix. O(m log m).
 
     Parameters
     ----------
@@ -220,7 +222,7 @@ class BlockingPairs:
 
     @cached_property
     def most(self) -> int:
-        """How many blocking pairs the agent is in that is in most. O(P T) for P pairs of types."""
+        """Largest number of blocking pairs of an agent. O(P T) for P pairs of types."""
         everyone = self._everyone
         total = np.zeros(len(everyone.kind), dtype=np.int64)
         for rows, columns, here, there in everyone.meetings():
@@ -264,7 +266,7 @@ class BlockingPairs:
 
 
 class _Everyone:
-    """The agents of a pairing in groups of one type and penalty, and who gains by whom."""
+    """Agents of a pairing grouped by type and penalty, and their possible gains."""
 
     def __init__(
         self,
@@ -293,7 +295,7 @@ class _Everyone:
         self.start = np.searchsorted(self.kind, np.arange(instance.types + 1))
 
     def willing(self, rows: slice, columns: slice) -> Integers:
-        """W[rows, columns], see the function `willing`."""
+        """Block W[rows, columns] of the function `willing`."""
         total: Integers = np.zeros(
             (rows.stop - rows.start, columns.stop - columns.start), dtype=self.dtype
         )
@@ -307,9 +309,7 @@ class _Everyone:
         return total
 
     def _gaining(self, rows: slice, columns: slice) -> Iterator[tuple[slice, Integers, Booleans]]:
-        """Some groups of agents at a time, their types counted from the first of the rows, and
-        whether they gain by each of the columns.
-        """
+        """Groups of agents in blocks, and whether they gain by each of the columns."""
         penalty = self.offered[rows, columns]
         begin, end = self.start[rows.start], self.start[rows.stop]
         for least in range(begin, end, BLOCK):
@@ -321,8 +321,8 @@ class _Everyone:
             yield some, kind, better
 
     def add_partners(self, total: Integers, rows: slice, columns: slice, there: Integers) -> None:
-        """Add to each group of the rows with how many agents of the columns one of it blocks, of
-        whom `there` gain by the group's type; nobody blocks with itself.
+        """Add to each group of the rows the number of agents of the columns that one of its agents
+        blocks with.
         """
         for some, kind, better in self._gaining(rows, columns):
             better = better & self.instance.allowed[rows, columns][kind]
@@ -331,7 +331,7 @@ class _Everyone:
                 total[some] -= better[np.arange(len(kind)), kind].astype(np.int64)
 
     def meetings(self) -> Iterator[tuple[slice, slice, Integers, Integers]]:
-        """Blocks of rows and columns on and above the diagonal, W there and W.T of the other."""
+        """Iterate over blocks of W on and above the diagonal, with the transposed block."""
         for rows, columns in itertools.combinations_with_replacement(
             blocks(self.instance.types), 2
         ):
@@ -339,7 +339,7 @@ class _Everyone:
             yield rows, columns, here, (here if rows == columns else self.willing(columns, rows)).T
 
     def tempted(self, tempting: _Tempting) -> int:
-        """How many agents gain by the most tempting of those with whom their type blocks."""
+        """Number of agents that gain by the best of their blocking partners."""
         own = self.beside == tempting.whom[self.kind]
         best = np.where(own, tempting.second[self.kind], tempting.best[self.kind])
         better = gains(self.bears, best, self.alpha, self.alpha_mode)
@@ -347,14 +347,14 @@ class _Everyone:
 
 
 class _Tempting:
-    """Of each type, (T,): the least penalty among blocking partners, whose it is, and the next."""
+    """For each type, the least penalty among blocking partners, its type, and the second least."""
 
     def __init__(self, types: int) -> None:
         self.best, self.second = np.full(types, np.inf), np.full(types, np.inf)
         self.whom = np.full(types, -2)
 
     def meet(self, side: slice, other: slice, penalty: Floats) -> None:
-        """Take account of the penalties of a block, inf where the types do not block."""
+        """Update with the penalties of a block, infinite where types do not block."""
         rows = np.arange(len(penalty))
         place = penalty.argmin(axis=1)
         least = penalty[rows, place]
@@ -369,7 +369,7 @@ class _Tempting:
 
 
 def _products(rows: slice, columns: slice, here: Integers, there: Integers) -> Integers:
-    """Blocking pairs by type, from blocks of W and its transpose; on the diagonal twice."""
+    """Blocking pairs by type, from blocks of W and its transpose; doubled on the diagonal."""
     products = here * there
     if rows == columns:
         alike = np.diagonal(here)
@@ -384,8 +384,7 @@ def willing(
     alpha_mode: AlphaMode = "penalty-points",
     uncertainty: Uncertainty = "none",
 ) -> Integers:
-    """(T, T): W[a, c], how many a-agents would gain by a c-agent beside them; 0 where the pair is
-    not allowed.
+    """Number of a-agents that would gain by a c-agent, shape (T, T); 0 for forbidden pairs.
 
     A job alone on its own machine never gains (its penalty is 0 or, by noise, above a negative one:
     it is left alone); an agent left `unpaired` gains by whoever it likes better. O(P T) for P pairs
@@ -406,7 +405,7 @@ def blocking_pairs(
     alpha_mode: AlphaMode = "penalty-points",
     uncertainty: Uncertainty = "none",
 ) -> BlockingPairs:
-    """Count and list the pairs of agents who would both gain by leaving their co-runners for each
+    """Count and list the pairs of agents that would both gain by leaving their partners for each
     other.
 
     Parameters

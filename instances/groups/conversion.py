@@ -1,5 +1,5 @@
-"""A groups instance from a colocation, what its objectives could be at most, and by how much a
-model of penalties misses measured groups.
+"""Groups instances from colocations, scales of objectives, and errors of the additive and pressure
+models.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ def scale(instance: Groups, objective: str, **options: Any) -> float:
 
 
 def _beside(instance: Groups, place: int) -> int:
-    """How many jobs can be beside another one."""
+    """Maximum number of jobs beside another one."""
     return min(int(instance.seats[place]), instance.jobs) - 1
 
 
@@ -120,8 +120,7 @@ def _most_listed(instance: Groups, place: int) -> float:
 
 @validate_options
 def residuals(instance: Groups, measured: Groups, *, least: int = 3) -> Floats:
-    """What a model says of the members of measured groups, less what was measured: one entry a
-    member of each group of so many jobs or more.
+    """Errors of a model on measured groups of at least `least` jobs, one entry for each member.
 
     Parameters
     ----------
@@ -152,7 +151,7 @@ def residuals(instance: Groups, measured: Groups, *, least: int = 3) -> Floats:
 
 
 def residual_words(found: Floats, model: str = "adding up pairs", least: int = 3) -> str:
-    """Describe in words how well a model fits, by its residuals."""
+    """Sentence on the accuracy of a model, from its residuals."""
     if not len(found):
         size = {2: "two", 3: "three"}.get(least, str(least))
         return f"no group of {size} or more was measured: that {model} is right is an assumption"

@@ -1,4 +1,4 @@
-"""The checker of an answer, and the answer in words."""
+"""Feasibility of a grouping, and the answer as a table."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def check(instance: Groups, grouping: Grouping) -> None:
 
 
 def answer_table(instance: Groups, grouping: Grouping, most: int | None = None) -> AnswerTable:
-    """Who runs together: a row a kind of group, the most frequent first."""
+    """Rows of the kinds of groups, the most frequent first."""
     names = labels("type", instance.names, instance.types)
     places = labels("class", instance.classes, len(instance.seats))
     order = np.argsort(-grouping.number, kind="stable")

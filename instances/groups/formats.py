@@ -196,8 +196,8 @@ def curves_csv(
 
 @dataclass
 class _Given:
-    """The jobs and the machines that tables and options name; names of jobs are added as they are
-    met where no table lists them.
+    """Jobs and machines named by tables and options; job names are added when first met if no table
+    lists them.
     """
 
     known: dict[str, int]
@@ -242,7 +242,7 @@ class _Given:
         return tuple(self.known)
 
     def kind(self, row: CsvRow, name: str, column: str) -> int:
-        """The type of that name."""
+        """Type of a job name."""
         if name not in self.known:
             if self.closed:
                 raise row.wrong(column, "names of the table of jobs")
@@ -250,7 +250,7 @@ class _Given:
         return self.known[name]
 
     def place(self, row: CsvRow) -> int:
-        """The class of machines a row is about; -1 for all."""
+        """Class of machines of a row; -1 for all."""
         if not row["class"]:
             return -1
         if row["class"] not in self.classes:
@@ -258,7 +258,7 @@ class _Given:
         return self.classes.index(row["class"])
 
     def fields(self, width: int) -> dict[str, Any]:
-        """The fields of a file that belong to an instance."""
+        """Fields of the instance."""
         return {
             "count": self.count or [self.copies] * len(self.known),
             "seats": self.seats or [width],
@@ -270,7 +270,7 @@ class _Given:
 
 
 def _runs(path: Path, given: _Given) -> tuple[Runs, str, str]:
-    """The measured groups of a table, what was measured, and how it is written."""
+    """Measured groups of a table, the measured quantity, and the source."""
     table = CsvTable(path, "group", "job", lower=True)
     what = _measure(table)
     runs: Runs = {}
@@ -288,7 +288,7 @@ def _runs(path: Path, given: _Given) -> tuple[Runs, str, str]:
 
 
 def _measure(table: CsvTable) -> str:
-    """Which of the two columns a table has."""
+    """Which of the columns penalty and slowdown a table has."""
     found = [name for name in _MEASURES if name in table.places]
     if not found:
         raise InvalidFile(
@@ -299,7 +299,7 @@ def _measure(table: CsvTable) -> str:
 
 
 def _lost(row: CsvRow, what: str) -> float:
-    """The share of throughput lost."""
+    """Throughput loss of a row."""
     value = row.number(what, None)
     if what == "slowdown":
         if value <= 0:

@@ -126,6 +126,6 @@ def table(
 
 
 def _drawn(types: int, jobs: int, rng: np.random.Generator) -> tuple[Floats, Floats, Integers]:
-    """Sensitivities, pressures, and jobs of each type."""
+    """Random sensitivities, pressures, and number of jobs of each type."""
     sensitivity, load = 0.3 * rng.random(types), np.round(rng.random(types), 4)
     return sensitivity, load, np.bincount(rng.integers(types, size=jobs), minlength=types)

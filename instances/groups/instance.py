@@ -1,4 +1,4 @@
-"""What is given (Groups), and what an answer is (Grouping)."""
+"""Instance (Groups) and answer (Grouping)."""
 
 from __future__ import annotations
 
@@ -191,7 +191,7 @@ class Groups(Instance["Grouping"]):
 
     @staticmethod
     def _labeled(frame: pandas.DataFrame, pressure: Any) -> tuple[list[Any], dict[str, Any]]:
-        """Types, and the fields of the additive or of the pressure model."""
+        """Types, and the fields of the additive or the pressure model."""
         types, across = labels_of(frame.index, "frame.index"), labels_of(frame.columns, "columns")
         if set(across) == set(types) or pressure is None:
             return types, {"penalty": table(frame, types, types, "frame")}
@@ -214,12 +214,12 @@ class Groups(Instance["Grouping"]):
 
     @cached_property
     def present(self) -> Integers:
-        """(P,) the types that have jobs."""
+        """Types that have jobs, shape (P,)."""
         return np.flatnonzero(self.count)
 
     @cached_property
     def limits(self) -> Integers:
-        """(C,) machines of each class that an answer may use: at most as many as jobs."""
+        """Machines of each class that an answer may use, at most the number of jobs, shape (C,)."""
         assert self.machines is not None
         limits = np.minimum(self.machines, self.jobs).astype(np.int64)
         limits.flags.writeable = False
@@ -227,23 +227,23 @@ class Groups(Instance["Grouping"]):
 
     @cached_property
     def spare(self) -> int:
-        """Seats that stay empty when every machine is used."""
+        """Number of empty seats if every machine is used."""
         return int((self.limits * self.seats).sum()) - self.jobs
 
     def taken_seats(self) -> Booleans:
-        """(G, S) which seats of a table's groups a job takes."""
+        """Whether each seat of a table's groups is taken, shape (G, S)."""
         assert self.members is not None
         return self.members >= 0
 
     def curves(self, place: int) -> Floats:
-        """(T, T) or (T, K), the additive penalties or the sensitivities on a class of machines."""
+        """Additive penalties (T, T) or sensitivities (T, K) on a class of machines."""
         data = self.penalty if self.model == "additive" else self.sensitivity
         assert data is not None
         return data if data.ndim == 2 else data[place]
 
     @cached_property
     def alike(self) -> Integers:
-        """(C,) for each class the first with as many seats and the same penalties."""
+        """For each class the first class with as many seats and the same penalties, shape (C,)."""
         first: Integers = np.arange(len(self.seats))
         for place in range(len(self.seats)):
             for other in range(place):
@@ -273,7 +273,7 @@ class Groups(Instance["Grouping"]):
         }
 
     def document(self) -> dict[str, Any]:
-        """The fields as JSON values, those that are given; null stands for infinity."""
+        """Given fields as JSON values, with null for infinity."""
         content = super().document()
         if self.members is not None and self.losses is not None and self.where is not None:
             content["table"] = [
@@ -433,7 +433,7 @@ class Grouping(Solution):
         return int(self.number.sum())
 
     def placed(self, types: int) -> Integers:
-        """(T,) how many jobs of each type are in groups."""
+        """Number of jobs of each type in groups, shape (T,)."""
         taken = self.members >= 0
         weight = np.repeat(self.number, taken.sum(axis=1))
         found = np.bincount(self.members[taken], weights=weight, minlength=types)
@@ -441,14 +441,14 @@ class Grouping(Solution):
 
 
 def ascending(members: Integers) -> Integers:
-    """Groups (N, S) with their types in order and the empty seats, -1, last."""
+    """Groups (N, S) with sorted types and the empty seats, -1, last."""
     last = np.iinfo(np.int64).max
     rows = np.sort(np.where(members < 0, last, members), axis=1)
     return cast("Integers", np.where(rows == last, -1, rows))
 
 
 def group_name(instance: Groups, types: Integers) -> str:
-    """A group in words: "2 x264 + vips"."""
+    """Name of a group: "2 x264 + vips"."""
     kinds, number = np.unique(types[types >= 0], return_counts=True)
     return " + ".join(
         f"{'' if many == 1 else f'{many} '}{instance.names[kind]}"
@@ -459,7 +459,7 @@ def group_name(instance: Groups, types: Integers) -> str:
 def _measured(
     frame: pandas.DataFrame, listed: list[Any] | None, classes: tuple[str, ...]
 ) -> tuple[list[Any], dict[str, Any]]:
-    """Types, and the fields of the table model, of runs in groups.
+    """Types, and the fields of the table model, from runs in groups.
 
     Parameters
     ----------
@@ -493,14 +493,14 @@ Runs = dict[tuple[int, tuple[int, ...]], dict[int, list[float]]]
 
 
 def unmeasured(runs: Runs) -> tuple[int, tuple[int, ...]] | None:
-    """The first member without a run, and its group."""
+    """First member without a run, with its group; None if all were measured."""
     groups = ((kind, group) for (_, group), found in runs.items() for kind in group
               if kind not in found)  # fmt: skip
     return next(groups, None)
 
 
 def table_fields(runs: Runs) -> dict[str, Any]:
-    """The fields of the table model, each run's mean."""
+    """Fields of the table model, with the mean of the runs."""
     width = max((len(group) for _, group in runs), default=0)
     rest = [width - len(group) for _, group in runs]
     return {
@@ -514,7 +514,7 @@ def table_fields(runs: Runs) -> dict[str, Any]:
 
 
 def _rounded(value: Floats) -> Floats:
-    """To 12 decimals, read-only."""
+    """Value rounded to 12 decimals, read-only."""
     found = np.round(value, 12)
     found.flags.writeable = False
     return found

@@ -1,4 +1,4 @@
-"""What each member of a group loses, in whole units of 1e-12, and the list of all groups."""
+"""Penalties of the members of groups in integers of 1e-12, and the list of all groups."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ MOST_GROUPS = 10**7
 
 
 def units(instance: Groups, place: int, members: Integers) -> Integers:
-    """(N, S) what each member of N groups loses on a machine of a class; 0 on empty seats,
-    `FORBIDDEN` all over a group that may not be formed.
+    """Penalty of each member of N groups on a class of machines, shape (N, S); 0 on empty seats,
+    `FORBIDDEN` for forbidden groups.
 
     Parameters
     ----------
@@ -38,7 +38,7 @@ def units(instance: Groups, place: int, members: Integers) -> Integers:
 
 
 def groups_number(instance: Groups) -> int:
-    """How many kinds of groups are listed on all classes of machines, at most."""
+    """Upper bound on the number of groups listed on all classes of machines."""
     return sum(
         _number(instance, place, max(1, int(instance.seats[place]) - instance.spare))
         for place in np.flatnonzero(
@@ -120,7 +120,7 @@ def pressures(instance: Groups) -> Floats:
 
 @validate_options
 def rising(points: npt.ArrayLike) -> Floats:
-    """Measured points of a sensitivity curve, the nearest that never fall (isotonic regression).
+    """Closest nondecreasing values to measured points of a sensitivity curve (isotonic regression).
 
     Parameters
     ----------
@@ -207,7 +207,7 @@ def _by_table(instance: Groups, place: int, members: Integers) -> Integers:
 
 
 def _keys(types: int, rows: Integers) -> Integers:
-    """One whole number a row of types from -1."""
+    """Integer key of each row of types from -1 on."""
     found: Integers = np.zeros(len(rows), dtype=np.int64)
     for column in rows.T:
         found = found * (types + 1) + column + 1

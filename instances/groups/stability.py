@@ -1,4 +1,4 @@
-"""Who would break away: groups of jobs that would all gain on a full machine of their own.
+"""Blocking groups: sets of jobs that would all gain on a full machine of their own.
 
 k jobs that sit on machines of k seats, wherever, can claim one such machine together: each brings
 the seat it has. Such a group *blocks* at alpha when each of its jobs would lose more than alpha
@@ -35,7 +35,7 @@ _MOST_EXCHANGES = 4 * 10**7
 
 @dataclass(frozen=True)
 class BlockingGroups:
-    """The groups that block a grouping.
+    """Blocking groups of a grouping.
 
     Attributes
     ----------
@@ -71,7 +71,9 @@ class Losses:
         self.place = instance.alike[places]
 
     def of(self, place: int, kind: int) -> tuple[Integers, Integers]:
-        """Losses of a type's jobs on a class, ascending, and how many jobs lose less at each."""
+        """Increasing losses of a type's jobs on a class, with the number of jobs that lose less
+        than each.
+        """
         here = (self.place == place) & (self.kind == kind) & (self.size > 1)
         order = np.argsort(self.lost[here], kind="stable")
         before = np.concatenate([[0], np.cumsum(self.number[here][order])])
@@ -98,8 +100,8 @@ def agent_losses(
 
 
 def whole_alpha(alpha: float) -> int:
-    """The most units that are no more than alpha, a decimal as written: whole losses differ by more
-    than alpha exactly if they differ by more than this.
+    """Largest integer number of units that is at most alpha, so that losses differ by more than
+    alpha iff they differ by more than it.
     """
     return floor(Fraction(repr(float(alpha))) * UNIT) if alpha < 1e3 else FORBIDDEN
 
@@ -142,7 +144,7 @@ def blocking_groups(instance: Groups, grouping: Grouping, alpha: Alpha = 0.0) ->
 
 
 def least_alpha_of(instance: Groups, grouping: Grouping) -> int:
-    """The least alpha, in units, at which no group blocks this grouping.
+    """Least alpha, in units, at which no group blocks a grouping.
 
     A group S blocks as long as alpha is below what its least eager member gains, the one of type a
     that S holds m times counted by its m-th largest loss.
@@ -208,15 +210,15 @@ def swap_blocking_pairs(instance: Groups, grouping: Grouping, alpha: Alpha = 0.0
 
 
 def _places(instance: Groups) -> list[int]:
-    """The classes of which there are machines, of those that are alike the first."""
+    """Classes that have machines, with equal classes represented by the first."""
     return [int(place) for place in np.unique(instance.alike[instance.limits > 0])]
 
 
 def _willing(
     instance: Groups, grouping: Grouping, least: int
 ) -> Iterator[tuple[int, Integers, Integers, Integers]]:
-    """For each class: its full groups (N, k), W at each seat, and how often the seat's type is in
-    the group, given at its first seat and 0 at the others.
+    """For each class: its full groups (N, k), the number of jobs that gain at each seat, and the
+    multiplicity of the seat's type at its first seat (0 at the others).
     """
     losses = Losses(instance, grouping)
     for place in _places(instance):
@@ -233,7 +235,7 @@ def _willing(
 
 
 def times_of(rows: Integers) -> Integers:
-    """(N, S) how often a type is in its group, at the first of its seats; 0 at the others."""
+    """Multiplicity of a type in its group at its first seat, 0 at the others, shape (N, S)."""
     number = np.zeros_like(rows)
     for seat in range(rows.shape[1]):
         new = rows[:, seat] >= 0
@@ -244,7 +246,7 @@ def times_of(rows: Integers) -> Integers:
 
 
 def _choose(of: Integers, number: Integers) -> Integers:
-    """Binomials, element by element, of numbers whose results are known to fit."""
+    """Elementwise binomial coefficients that fit into integers."""
     found = np.ones(len(of), dtype=np.int64)
     for step in range(1, int(number.max(initial=0)) + 1):
         found = np.where(step <= number, found * (of - step + 1) // step, found)
@@ -252,7 +254,7 @@ def _choose(of: Integers, number: Integers) -> Integers:
 
 
 def mean_penalty(instance: Groups, grouping: Grouping) -> float:
-    """Mean over all jobs of what they lose: the objective of `optimal`."""
+    """Mean penalty over all jobs: the objective of `optimal`."""
     return float(Fraction(total_units(instance, grouping), UNIT * instance.jobs))
 
 

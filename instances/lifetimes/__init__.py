@@ -90,7 +90,7 @@ class Lifetimes(Instance["Hosts"]):
         return np.diff(self.times)
 
     def load(self, each: Integers) -> Integers:
-        """(T,) the sum, over the VMs that run in each interval, of a number of their type (s,)."""
+        """Sum of a number by type (s,) over the VMs that run in each interval, shape (T,)."""
         change = np.zeros(len(self.times), dtype=np.int64)
         for place, sign in zip(self.intervals, (1, -1), strict=True):
             np.add.at(change, place, sign * each[self.kind])
@@ -98,19 +98,19 @@ class Lifetimes(Instance["Hosts"]):
 
     @cached_property
     def most(self) -> Integers:
-        """(s,) the most VMs of each type that run at once."""
+        """Maximum number of VMs of each type that run at once, shape (s,)."""
         return np.array([self.load(one).max() for one in np.eye(len(self.demand), dtype=np.int64)])
 
     @cached_property
     def volume(self) -> Integers:
-        """(T,) servers that are needed in each interval by volume alone."""
+        """Lower bound by volume on the servers in each interval, shape (T,)."""
         pairs = zip(self.demand.T, self.capacity.tolist(), strict=True)
         needed = [-(-self.load(size) // room) for size, room in pairs if room]
         return np.asarray(np.max(needed, axis=0))
 
     @property
     def size(self) -> int:
-        """VMs times servers, about what a policy looks at."""
+        """Number of VMs times servers."""
         return len(self.kind) * int(self.volume.max())
 
     def count(self, time: int) -> Integers:
@@ -119,12 +119,12 @@ class Lifetimes(Instance["Hosts"]):
         return np.bincount(self.kind[here], minlength=len(self.demand))
 
     def packing(self, request: Integers) -> Packing:
-        """So many VMs (s,) of each type, on as few servers as possible."""
+        """Packing instance of the given number of VMs (s,) of each type."""
         rows = self.capacity[None], self.demand, request.astype(float)
         return Packing(*rows, resources=self.resources, name=self.name, source=self.source)
 
     def at(self, time: int) -> Packing:
-        """The VMs that run at a time, on as few servers as possible."""
+        """Packing instance of the VMs that run at a time."""
         return self.packing(self.count(time))
 
     def summary(self) -> dict[str, object]:
@@ -142,7 +142,7 @@ class Lifetimes(Instance["Hosts"]):
 
     @property
     def left_out(self) -> str:
-        """How many VMs of the list were dropped or cut off, and are here; "" where all are."""
+        """Sentence on the VMs of the list that were dropped or cut off; "" if there are none."""
         pairs = ((self.dropped, "dropped"), (self.censored, "censored"))
         counts = [f"{number:,} {word}" for number, word in pairs if number]
         return ", ".join([*counts, f"{len(self.kind):,} here"] if counts else [])
@@ -150,7 +150,7 @@ class Lifetimes(Instance["Hosts"]):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Hosts(Solution):
-    """On which server each VM runs.
+    """Server of each VM.
 
     Parameters
     ----------
@@ -165,9 +165,7 @@ class Hosts(Solution):
         set_array(self, "host", int)
 
     def spells(self, instance: Lifetimes) -> tuple[Integers, Integers]:
-        """Beginnings and ends of the spells for which a server is on, one behind the other without
-        a break in between, of all servers.
-        """
+        """Starts and ends of the busy periods of all servers."""
         _, server = np.unique(self.host, return_inverse=True)
         order = np.lexsort((instance.start, server))
         apart = server[order] * (int(instance.times[-1] - instance.times[0]) + 1)
@@ -239,7 +237,7 @@ def arrivals(
 
 
 def answer_table(instance: Lifetimes, solution: Hosts, most: int | None = None) -> AnswerTable:
-    """A row for each VM, server by server in order of time."""
+    """Rows of the VMs, server by server in order of time."""
     order = np.lexsort((instance.start, solution.host))
     columns = solution.host, labels("VM", instance.names, len(order)), instance.start, instance.end
     rows = [(int(h), vm, int(a), int(b)) for h, vm, a, b in zip(*columns, strict=True)]

@@ -1,4 +1,4 @@
-"""Readers of lists of VMs with a start and an end."""
+"""Readers of lists of VMs with start and end times."""
 
 from __future__ import annotations
 
@@ -100,8 +100,8 @@ def lifetimes_csv(path: PathLike, *, capacity: str, until: Until = None) -> Life
 
 
 def _size(row: CsvRow, server: Mapping[str, tuple[int, int]]) -> tuple[int, ...]:
-    """What a VM takes of each resource; `server` has what a server has, and how many of that make
-    one of the column's unit.
+    """Amount of each resource of a VM; `server` has the capacities and the factor of each column's
+    unit.
     """
     size = tuple(row.whole(name, parts) for name, (_, parts) in server.items())
     for amount, (name, (most, parts)) in zip(size, server.items(), strict=True):
@@ -111,7 +111,7 @@ def _size(row: CsvRow, server: Mapping[str, tuple[int, int]]) -> tuple[int, ...]
 
 
 def _time(row: CsvRow, column: str, form: str) -> tuple[int, str]:
-    """A cell that is an integer, or a date with a time, of the form of those before; its form."""
+    """Integer or date of a cell, in the form of earlier cells; returns also the form."""
     text = row[column]
     try:
         date = datetime.fromisoformat(text) if text[4:5] == "-" else None

@@ -1,4 +1,4 @@
-"""Who would rather have another's cores: the envy matrix of thesis eq. 3.5.
+"""Envy between users: the envy matrix of thesis equation 3.5.
 
 User i looks at user l's cores on each server they share, would split them over its own jobs there
 as best it can, and compares that with what it has: e_il = u_i(x_i) / max(u_i(x_i), u_i(x_l)), 1
@@ -23,7 +23,7 @@ MOST_PAIRS = 4_000_000
 
 
 def place_values(market: Market, where: Places, place: Integers, cores: Floats) -> Floats:
-    """What `cores` are worth at each listed place, split as well as possible over the jobs there.
+    """Value of cores on each listed server for a user, divided optimally over its jobs there.
 
     A place with one job (the papers' case) needs no split. Jobs with f = 0 take a sliver and run at
     full speed.
@@ -50,7 +50,7 @@ def place_values(market: Market, where: Places, place: Integers, cores: Floats) 
 
 
 def pairs_on_servers(market: Market) -> int:
-    """How many ordered pairs of users share a server, by server: work of an envy matrix."""
+    """Number of ordered pairs of users that share a server, by server."""
     tenants = np.bincount(market.places.server, minlength=market.servers)
     return int((tenants.astype(float) ** 2).sum())
 

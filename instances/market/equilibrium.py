@@ -1,4 +1,5 @@
-"""When prices and an allocation are a market equilibrium: the certificate, which needs no solver.
+"""Certificate of a market equilibrium: residuals of prices and an allocation, computed without a
+solver.
 
 Prices p >= 0 and an allocation x are an equilibrium (thesis section 3.3.2) when every server with a
 price gives all its cores, nobody spends more than its budget, and nobody could do better with its
@@ -66,7 +67,7 @@ class Account:
 
 
 def account(market: Market, cores: Floats, price: Floats) -> Account:
-    """Sums and maxima over the users of a market, for its residuals. O(jobs)."""
+    """Sums and maxima over the users of a market from which its residuals follow. O(jobs)."""
     reply = best_reply(market, price)
     spent = money_spent(market, cores, price)
     spending = (spent - market.budget) / market.budget
@@ -112,7 +113,7 @@ def user_regrets(market: Market, allocation: Allocation) -> Floats | None:
 
 
 def money_spent(market: Market, cores: Floats, price: Floats) -> Floats:
-    """(n,) what each user's cores cost."""
+    """Cost of each user's cores, shape (n,)."""
     return total_by(market.user, price[market.server] * cores, market.users)
 
 

@@ -1,4 +1,4 @@
-"""Sharing ratios of whole cores, exact on the decimals as written: which is larger."""
+"""Exact sharing ratios of integer cores on the decimals as written."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _DIGITS = 12
 
 
 class WholeRatios:
-    """u_i over its endowment's utility (see `sharing`) of whole cores, as fractions.
+    """Sharing ratios of integer cores as fractions: utility over endowment utility (see `sharing`).
 
     Where a user has several jobs on one server its endowment is worth a square root; those
     utilities are floats rounded to twelve significant digits, and fractions from there on.
@@ -41,11 +41,13 @@ class WholeRatios:
         self._known: dict[tuple[int, int], Fraction] = {}
 
     def static(self, place: int) -> Fraction:
-        """What the endowment of the user at `place` in `users` is worth, above 0."""
+        """Endowment utility of the user at index `place` in `users`."""
         return self._static_of[place]
 
     def one(self, place: int, cores: Sequence[float]) -> Fraction:
-        """The ratio of the user at `place` in `users` whose `jobs` have these whole cores."""
+        """Sharing ratio of the user at index `place` in `users` with the given integer cores of its
+        jobs.
+        """
         worths = (
             self._worth(job, int(whole))
             for job, whole in zip(self.jobs[place].tolist(), cores, strict=True)
@@ -53,7 +55,7 @@ class WholeRatios:
         return sum(worths, Fraction(0)) / self._static_of[place]
 
     def all(self, cores: Floats) -> list[Fraction]:
-        """The ratios of all `users` under cores (k,)."""
+        """Sharing ratios of all `users` for cores (k,)."""
         return [self.one(place, cores[jobs].tolist()) for place, jobs in enumerate(self.jobs)]
 
     def _worth(self, job: int, cores: int) -> Fraction:
@@ -82,7 +84,7 @@ class WholeRatios:
 
 
 def _written(value: float) -> Fraction:
-    """The decimal that a float is written as: 0.1 is a tenth."""
+    """Decimal that a float is written as."""
     return Fraction(repr(float(value)))
 
 

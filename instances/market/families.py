@@ -33,7 +33,7 @@ Family = Literal["amdahl", "linear", "ces", "cobb-douglas", "leontief", "quasi-l
 
 @validate_options
 def family_named(utility: Family, rho: float = 0.5) -> Homogeneous | None:
-    """The family of that name; None for Amdahl utilities, which are not homogeneous."""
+    """Utility family of that name; None for Amdahl utilities."""
     # beyond, powers leave the range of floats
     if utility == "ces" and not (-20 <= rho <= -0.05 or 0.05 <= rho < 1):
         expected = (
@@ -218,7 +218,7 @@ class Leontief(Homogeneous):
 
 
 def _spread(market: Market, wish: Floats) -> Floats:
-    """(k,) each user's money in proportion to `wish`."""
+    """Each user's money in proportion to `wish`, shape (k,)."""
     total = total_by(market.user, wish, market.users)
     share = ratio(market.budget, total)
     return wish * share[market.user]
@@ -234,8 +234,7 @@ _SHARES: dict[str, Share] = {
 def scale(
     market: Market, objective: str, *, utility: Family = "amdahl", rho: float = 0.5, **options: Any
 ) -> float:
-    """The objective if every job had its server to itself; 1 for errors and indices from 0 to 1,
-    and without useful jobs.
+    """Objective if every job had its server to itself; 1 for errors and indices from 0 to 1.
 
     Parameters
     ----------

@@ -93,14 +93,14 @@ def jobs_csv(
 
 
 def _amounts(path: Path | None, what: str, amount: str) -> tuple[dict[str, int], list[float]]:
-    """The numbers and amounts of users or servers that a table names, none without one."""
+    """Numbers and amounts of the users or servers that a table names."""
     rows = {} if path is None else CsvTable(path, what, amount, lower=True).by_name(what)
     amounts = [row.number(amount, Above(0)) for row in rows.values()]
     return {name: place for place, name in enumerate(rows)}, amounts
 
 
 def _time_columns(table: CsvTable) -> dict[str, float]:
-    """Column -> core count of the run-time columns; checks that the header is usable."""
+    """Core count of each run-time column; checks the header."""
     where = f"{table.path}, line 1"
     times: dict[str, float] = {}
     for name in table.columns:
@@ -134,7 +134,7 @@ def _numbered(
     row: CsvRow, what: str, known: dict[str, int], values: list[float], value: float, of: str,
     table: Path | None,
 ) -> int:  # fmt: skip
-    """A user's or server's number, new where no table names it; its value must not change."""
+    """Index of a user or server, new if no table names it; its value must not change."""
     name = row.word(what)
     if table is not None:
         if name not in known:

@@ -1,4 +1,4 @@
-"""What is given (Market), what an answer is (Allocation), and its checker and words."""
+"""Instance (Market), answer (Allocation), feasibility, and the answer as a table."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ CAPACITY_TOLERANCE = 1e-9
 
 
 def total_by(index: Integers, value: npt.ArrayLike, number: int) -> Floats:
-    """(number,) the sums of `value` by index; numpy's bincount, in floats when empty."""
+    """Sums of `value` by index, shape (number,)."""
     return np.bincount(index, weights=value, minlength=number).astype(float, copy=False)
 
 
@@ -169,26 +169,28 @@ class Market(Instance["Allocation"]):
 
     @property
     def size(self) -> int:
-        """A hundred rounds over the jobs."""
+        """Number of jobs times a hundred rounds."""
         return 100 * self.jobs
 
     @cached_property
     def useful(self) -> Booleans:
-        """(k,) whether a job does work at all; one of work 0 gets no cores."""
+        """Whether each job has positive work, shape (k,)."""
         return self.work > 0
 
     def any_work(self) -> Booleans:
-        """(k,) whether a job's work is not 0."""
+        """Whether each job's work is not 0, shape (k,)."""
         return cast("Booleans", self.work != 0)
 
     @cached_property
     def active(self) -> Booleans:
-        """(n,) whether a user has a useful job; others are in no index and spend nothing."""
+        """Whether each user has a useful job, shape (n,); other users are in no index and spend
+        nothing.
+        """
         return np.bincount(self.user[self.useful], minlength=self.users) > 0
 
     @cached_property
     def places(self) -> Places:
-        """The users' useful jobs by server."""
+        """Useful jobs of the users by server."""
         return Places.of(self.user, self.server, self.useful)
 
     def summary(self) -> dict[str, object]:
@@ -292,7 +294,7 @@ def answer_table(instance: Market, allocation: Allocation, most: int | None = No
 
 @dataclass(frozen=True, eq=False)
 class Places:
-    """The pairs of a user and a server that have jobs.
+    """Pairs of a user and a server that have jobs.
 
     Attributes
     ----------
@@ -311,7 +313,7 @@ class Places:
 
     @classmethod
     def of(cls, user: Integers, server: Integers, chosen: npt.NDArray[np.bool_]) -> Places:
-        """The places of the chosen jobs, of users and on servers (k,)."""
+        """Pairs of users and servers (k,) of the chosen jobs."""
         job = np.flatnonzero(chosen)
         if (user[1:] < user[:-1]).any():
             job = job[np.argsort(user[job], kind="stable")]

@@ -1,4 +1,4 @@
-"""Refusing work that memory cannot hold, before it starts."""
+"""Refusal of work that exceeds the available memory."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def available_memory() -> int | None:
 
 
 def require_memory(needed: float, what: str) -> None:
-    """Raise InvalidInstance when `needed` bytes are more than there are; both are said."""
+    """Raise InvalidInstance if `needed` bytes exceed the available memory."""
     there = available_memory()
     if there is not None and needed > there:
         raise InvalidInstance(

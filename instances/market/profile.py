@@ -1,5 +1,5 @@
-"""Measured run times of workloads on several core counts and data sizes, and the parallel fractions
-in them.
+"""Profiles: measured run times of workloads by core count and data size, and their parallel
+fractions.
 
 Thesis section 3.2: with T(c) seconds on c cores, the speedup s_c = T(1) / T(c) gives a parallel
 fraction for every c > 1,
@@ -36,7 +36,7 @@ _ALIASES = {
 
 @dataclass(frozen=True, eq=False)
 class Profile:
-    """Rows of a profile.
+    """Rows of measured run times.
 
     Attributes
     ----------
@@ -57,12 +57,12 @@ class Profile:
         return tuple(dict.fromkeys(self.workload))
 
     def rows(self, workload: str, size: float | None = None) -> Booleans:
-        """(r,) which rows are of a workload, and of one data size if given."""
+        """Whether each row is of a workload (and of a data size, if given), shape (r,)."""
         chosen = np.array([name == workload for name in self.workload])
         return chosen if size is None else chosen & (self.size == size)
 
     def only(self, rows: Booleans) -> Profile:
-        """The profile with some of its rows."""
+        """Profile restricted to some rows."""
         names = tuple(name for name, kept in zip(self.workload, rows.tolist(), strict=True) if kept)
         return Profile(names, self.size[rows], self.cores[rows], self.seconds[rows])
 
@@ -81,7 +81,9 @@ def karp_flatt(cores: npt.ArrayLike, speedup: npt.ArrayLike) -> Floats:
 
 @dataclass(frozen=True)
 class Fraction:
-    """A workload's estimate at one data size: mean and variance of F_c over core counts."""
+    """Estimated parallel fraction of a workload at one data size: mean and variance of F_c over
+    core counts.
+    """
 
     workload: str
     size: float
@@ -124,7 +126,9 @@ def fractions(profile: Profile, most_cores: float | None = None) -> list[Fractio
 
 
 def pool(profile: Profile, most_cores: float | None = None) -> dict[str, float]:
-    """Workload -> parallel fraction: mean over data sizes (thesis 3.2.4), cut to [0, 1]."""
+    """Parallel fraction of each workload: mean over data sizes (thesis 3.2.4), clipped to
+    [0, 1].
+    """
     estimates: dict[str, list[float]] = {}
     for entry in fractions(profile, most_cores):
         estimates.setdefault(entry.workload, []).append(entry.mean)
@@ -151,7 +155,7 @@ def read_profile(path: PathLike, where: str | None = None) -> Profile:
 
 
 def _profile(table: CsvTable, where: str | None = None) -> Profile:
-    """See `read_profile`."""
+    """Profile from a table, see `read_profile`."""
     named = {key: name for key, names in _ALIASES.items() for name in names if name in table.places}
     table.require(*(named.get(key, key) for key in ("workload", "cores")))
     if "seconds" not in named and "speedup" not in named:
@@ -182,7 +186,7 @@ def _profile(table: CsvTable, where: str | None = None) -> Profile:
 
 
 def read_pool(path: PathLike) -> dict[str, float]:
-    """Workload -> parallel fraction, from a CSV of these two columns, or from a profile."""
+    """Parallel fraction of each workload, from a CSV of these two columns or from a profile."""
     table = CsvTable(path, lower=True)
     if "parallel_fraction" not in table.places:
         return pool(_profile(table))

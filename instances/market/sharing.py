@@ -1,4 +1,4 @@
-"""What a user would have without sharing: three readings of the sharing index of thesis eq. 3.6.
+"""Utilities without sharing: three readings of the sharing index of thesis equation 3.6.
 
 The index is u_i(allocation) over u_i(static share); a mechanism's index is its least over users.
 The static share is
@@ -55,7 +55,9 @@ def equal_cores(market: Market) -> Floats:
 
 
 def sharing_ratios(market: Market, allocation: Allocation, share: Share = "endowment") -> Floats:
-    """(n,) utility over that of the static share; NaN for users left out."""
+    """Utility of each user over that of its static share, shape (n,); NaN for users without useful
+    jobs.
+    """
     utility = user_utilities(market, allocation.cores)
     return ratio(utility, static_utilities(market, share), np.nan)
 

@@ -1,5 +1,4 @@
-"""What cores are worth: Amdahl's speedup, users' utilities, and the best use of a budget at given
-prices in closed form.
+"""Amdahl's speedup, users' utilities, and best replies to prices in closed form.
 
 With price p per core a user maximizes sum w s(x) subject to sum p x <= B. The conditions w s'(x) <=
 1 / y^2 x price, with s'(x) = f / (f + (1 - f) x)^2 and y the inverse square root of the marginal
@@ -55,7 +54,7 @@ def user_utilities(market: Market, cores: Floats) -> Floats:
 
 @dataclass(frozen=True, eq=False)
 class Fill:
-    """The best way for each group to spend its budget on its items.
+    """Optimal division of each group's budget over its items.
 
     Attributes
     ----------
@@ -122,8 +121,8 @@ def lowest(
 def rise_of(
     slope: Floats, gap: Floats, group: Integers, budget: Floats, active: Booleans
 ) -> Floats:
-    """(groups,) the root of sum slope (rise - gap)+ = budget over a group's active items; inf
-    without items.
+    """Root (groups,) of sum slope (rise - gap)+ = budget over a group's active items; inf without
+    items.
 
     What is solved for is the rise above the group's lowest threshold, not the level itself, in
     which a small budget would drown where 1 - f is tiny.
@@ -149,13 +148,13 @@ def rise_of(
 
 
 def least_price(price: Floats) -> float:
-    """What a best reply pays for a core at least, also where the price is 0."""
+    """Least price that a best reply assumes for a core, also where the price is 0."""
     return _FREE * max(float(price.max()), 1e-200)
 
 
 @validate_options
 def best_reply(market: Market, price: Floats) -> Fill:
-    """Each user's best use of its budget at these prices, as a taker of prices (thesis eq. 3.4).
+    """Best use of each user's budget at given prices, as a price taker (thesis equation 3.4).
 
     Jobs with f = 1 that tie have a set of best replies; this one spreads the money over them
     equally. Jobs with f = 0 get nothing here, for what they want costs as little as one likes

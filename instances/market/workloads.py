@@ -43,7 +43,7 @@ _POOR = ("kmeans", "page-rank", "connected", "triangle-counting", "canneal", "de
 
 
 def synthetic_fractions() -> dict[str, float]:
-    """Name -> parallel fraction, two decimals; see the module's docstring."""
+    """Synthetic parallel fraction of each named workload, two decimals."""
     names = [name for name, _ in WORKLOADS]
     rich = [name for name in names if name not in _POOR]
     low = dict(zip(_POOR, np.round(np.linspace(0.55, 0.77, len(_POOR)), 2).tolist(), strict=True))

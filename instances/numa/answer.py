@@ -1,4 +1,4 @@
-"""What an answer is: a simulated run of a policy (Simulation), or long-run flows (Flow)."""
+"""Answers of a numa instance: a simulated run of a policy (Simulation), or fluid flows (Flow)."""
 
 from __future__ import annotations
 

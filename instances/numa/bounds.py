@@ -1,4 +1,4 @@
-"""What no policy can beat, proved by prices; what saturated ones clear; cost of links."""
+"""Bounds from prices, throughput of saturated policies, and link energy."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def link_energy(
     pcie_energy: Picojoules = THESIS.pcie_energy,
     pcie_hops: Hops = THESIS.pcie_hops,
 ) -> Floats:
-    """(K, D) joules the links spend on a task of each class at each distance from its data.
+    """Link energy [J] of a task of each class at each distance from its data, shape (K, D).
 
     A task moves bandwidth x its *local* service time. h hops cost h x `ht_energy` [pJ/bit]; another
     blade costs `pcie_energy` and, on the way to and from the bridges, `pcie_hops` HyperTransport
@@ -84,14 +84,14 @@ def power_bound(instance: Numa, throughput: float, price: Floats, energy: Floats
 
 
 def most_power(instance: Numa, throughput: float, energy: Floats) -> float:
-    """The link power [W] if every task ran where its data is most costly (`link_energy`)."""
+    """Link power [W] if every task ran at its most costly distance (`link_energy`)."""
     reached = instance.distance[instance.location_share > 0].ravel()
     return throughput * float(instance.class_share @ energy[:, reached].max(axis=1))
 
 
 @validate_options
 def saturated_throughput(instance: Numa, policy: str) -> float:
-    """Tasks a second that a policy clears from an endless backlog without a refusal limit.
+    """Tasks a second that a policy serves from an endless backlog without a refusal limit.
 
     A core that frees takes the oldest task that accepts it, whose data is in any memory within
     reach alike, if the data is uniform: cores over the mean service time of such tasks. K-means on

@@ -1,4 +1,4 @@
-"""The checker of answers, what flows and policies mean on an instance, and answers in words."""
+"""Feasibility of answers, flows by distance, and the answer as a table."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ def _check_simulation(instance: Numa, run: Simulation) -> None:
 
 
 def _check_refusals(instance: Numa, run: Simulation) -> None:
-    """Nobody declines more than the limit; without one none runs beyond what is accepted."""
+    """Check that no task refuses more often than the limit or runs farther than it accepts."""
     if run.refused > instance.refusal_limit * max(run.served.sum(), 1):
         raise InfeasibleSolution(
             f"{run.refused} refusals by {run.served.sum()} tasks; the limit is "
@@ -124,8 +124,8 @@ def _check_refusals(instance: Numa, run: Simulation) -> None:
 
 
 def reach(instance: Numa, policy: str) -> int:
-    """The farthest distance at which a task that still refuses accepts a core: Local 0, IP-1 1,
-    IP-2 the blade, IB any.
+    """Farthest distance at which a task that still refuses accepts a core: Local 0, IP-1 1, IP-2
+    the blade, IB any.
 
     On a mesh of more than two hops across, IP-2 refuses only another blade.
 
@@ -145,7 +145,7 @@ def reach(instance: Numa, policy: str) -> int:
 
 
 def processor_work(instance: Numa, solution: Flow) -> Floats:
-    """(P,) seconds of work a second that the flows give each processor's cores."""
+    """Work of each processor's cores [s/s] by the flows, shape (P,)."""
     each = instance.service_mean[:, None, None] * instance.slowdown[:, instance.distance]
     work: Floats = (solution.flow * each).sum(axis=(0, 1))
     return work

@@ -22,7 +22,7 @@ Count = Annotated[int, AtLeast(1)]
 @validate_options
 @dataclass(frozen=True)
 class Traffic:
-    """When tasks come, how long they are served, and where they wait.
+    """Arrivals, service times, and queues of tasks.
 
     Attributes
     ----------
@@ -122,7 +122,7 @@ def blade_server(
 
 
 def chosen_benchmarks(text: str) -> list[Benchmark]:
-    """The rows of Table 4.2 that a text such as "S6,M10", "MI", "CI" or "all" names."""
+    """Rows of Table 4.2 named by a text such as "S6,M10", "MI", "CI" or "all"."""
     table = {entry.key: entry for entry in BENCHMARKS}
     if text == "all":
         return list(BENCHMARKS)

@@ -1,4 +1,6 @@
-"""What is given: a blade server, its tasks, where their data lies and how they arrive."""
+"""Instance of refusal scheduling: a blade server, its tasks, the location of their data, and their
+arrivals.
+"""
 
 from __future__ import annotations
 
@@ -177,7 +179,7 @@ class Numa(Instance["Simulation | Flow"]):
 
     @property
     def blade_distance(self) -> int:
-        """The number for "another blade": one more than the most hops within a blade."""
+        """Distance number of another blade: one more than the largest distance within a blade."""
         return self.rows + self.columns - 1
 
     @property
@@ -192,12 +194,12 @@ class Numa(Instance["Simulation | Flow"]):
 
     @property
     def load(self) -> float:
-        """Work that arrives over what all cores can do, were every task local."""
+        """Arriving work over the capacity of all cores, for local tasks."""
         return self.rate * self.mean_service / self.all_cores
 
     @property
     def overloaded(self) -> bool:
-        """Whether no policy can keep up: more work than cores do, or as much and random."""
+        """Whether no policy can sustain the load."""
         clockwork = self.law == self.arrival_law == "deterministic" and self.classes == 1
         return self.load > 1 or (self.load == 1 and not clockwork)
 
@@ -234,7 +236,7 @@ def mesh_distance(blades: int, rows: int, columns: int) -> Integers:
 
 
 def _valid_scv(law: str, name: str, scv: float | None) -> float | None:
-    """The variance to keep: None where the law fixes it: `replace` may change the law."""
+    """Squared coefficient of variation to store; None if the law determines it."""
     fixed = _FIXED_SCV.get(law)
     if fixed is not None and scv not in (None, fixed):
         raise InvalidInstance(

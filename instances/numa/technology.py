@@ -11,7 +11,7 @@ def _constant(value: float, unit: str, source: str) -> Any:
 
 
 class Constant(NamedTuple):
-    """One row of the table of constants."""
+    """Row of the table of constants."""
 
     name: str
     value: float

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 
 class Benchmark(NamedTuple):
-    """One row of Table 4.2.
+    """Row of Table 4.2.
 
     `intensity` is "EMI", "MI" or "CI" (extremely memory-, memory-, compute-intensive), `bandwidth`
     the demand for remote memory [MB/s], `ht1` and `pcie` the service time one HyperTransport hop

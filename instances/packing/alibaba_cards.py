@@ -27,7 +27,7 @@ Node = tuple[int, int, int, str]
 
 
 class Pod(NamedTuple):
-    """What a pod asks: millicores, MiB, whole cards, units of one card, and models of cards."""
+    """Request of a pod: millicores, MiB, whole cards, units of one card, and models of cards."""
 
     cpu: int
     memory: int
@@ -37,12 +37,12 @@ class Pod(NamedTuple):
 
     @property
     def units(self) -> int:
-        """Units of cards that it takes."""
+        """Number of card units that the pod takes."""
         return self.cards * UNITS + self.share
 
     @property
     def name(self) -> str:
-        """Its request in short."""
+        """Short description of the request."""
         whole = f" {self.cards} card" + "s" * (self.cards > 1)
         asked = whole if self.cards else f" {self.share}/{UNITS} card"
         words = f"{self.cpu}m {self.memory}MiB{asked if self.units else ''}"
@@ -109,7 +109,8 @@ def on_cards(
 
 
 def drawn(given: Integers, units: Integers, target: float, rng: np.random.Generator) -> Integers:
-    """The types of pods that arrive, in order, so that about so many units of cards are wanted.
+    """Types of arriving pods in order, such that about the target number of card units is
+    requested.
 
     The given pods are shuffled. While they want less, more of them are drawn, until one would pass
     the target with a single card of it; while they want more, some are removed at random.
@@ -150,7 +151,7 @@ def _pods(path: PathLike, at: float | None) -> list[Pod]:
 
 
 def _pod(row: CsvRow) -> Pod:
-    """What a row asks; raises InvalidFile for parts of several cards."""
+    """Request of a row; raises InvalidFile for parts of several cards."""
     number, part = row.whole("num_gpu"), row.whole("gpu_milli")
     if number == 1 and not 0 < part <= UNITS:
         raise row.wrong("gpu_milli", f"units of one card, from 1 to {UNITS}")
@@ -166,7 +167,7 @@ def _pod(row: CsvRow) -> Pod:
 
 
 def _classes(path: PathLike, servers: int | None) -> Counter[Node]:
-    """How many nodes there are of each kind, in the order in which kinds first appear."""
+    """Number of nodes of each kind, in the order of first appearance."""
     rows = list(CsvTable(path, "cpu_milli", "memory_mib", "gpu", "model"))[:servers]
     amounts = ("cpu_milli", "memory_mib", "gpu")
     return Counter((*map(row.whole, amounts), row["model"]) for row in rows)  # type: ignore[misc]

@@ -1,4 +1,4 @@
-"""A placement in words: which VMs run on which server."""
+"""Placement as a table of the VMs on each server."""
 
 from __future__ import annotations
 
@@ -11,9 +11,7 @@ from .instance import Integers, Packing, Placement
 
 
 def answer_table(instance: Packing, placement: Placement, most: int | None = None) -> AnswerTable:
-    """Which VMs run on which server, and on which of its cards: a row for each server and type of
-    VM on it.
-    """
+    """Rows of each server and type of VM on it, with the cards it uses."""
     names = labels("VM", instance.names, instance.types)
     classes = labels("class", instance.class_names, instance.classes)
     server, kind = np.nonzero(placement.count)

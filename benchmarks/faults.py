@@ -443,7 +443,7 @@ FAULTS = r"""
 + (min if sense == "min" else max)(bounds[name], bound)
 
 @ analysis/frontier.py: a point that nothing is known of counts as proved
-? frontier::test_an_interrupted_frontier_is_not_called_proved
+? frontier::test_interrupted_frontier_status_is_not_optimal
 - done = all(point.status in (Status.OPTIMAL, Status.INFEASIBLE) for
 + done = all(point.status is not Status.FEASIBLE for
 
@@ -453,7 +453,7 @@ FAULTS = r"""
 + number = used
 
 @ analysis/colocation/metrics.py: a penalty of just ten percent is tolerated
-? colocation_analysis::test_penalty_at_the_tolerance_is_not_tolerated
+? colocation_analysis::test_penalty_equal_to_tolerance_is_outside_it
 - number[value < TOLERATED]
 + number[value <= TOLERATED]
 

@@ -12,7 +12,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.messages import approved
 from support.report_rows import failed, row, two_instances
-from typer.testing import CliRunner
 
 from cotenant.analysis.registry import analysis_of
 from cotenant.analysis.report import aggregate
@@ -27,7 +26,6 @@ from cotenant.analysis.report.overview import mean_gaps, overview_tables, profil
 from cotenant.analysis.report.tables import comparison_tables
 from cotenant.analysis.run.gaps import Comparison
 from cotenant.analysis.run.rows import Line
-from cotenant.cli import app
 
 METRICS = analysis_of("colocation").metric_table
 VALUES = st.one_of(st.none(), st.floats(0.01, 100), st.sampled_from([1.0, 2.0, 4.0]))
@@ -56,15 +54,6 @@ def test_shifted_geometric_mean_counts_negative_values_as_zero() -> None:
     assert (
         shifted_geometric_mean([-0.5, 3.0], 1.0) == shifted_geometric_mean([0.0, 3.0], 1.0) == 1.0
     )
-
-
-@given(st.lists(st.floats(0, 1e6), min_size=1, max_size=8), st.sampled_from([0.01, 1.0, 10.0]))
-def test_shifted_geometric_mean_is_below_arithmetic_mean(values: list[float], shift: float) -> None:
-    mean = shifted_geometric_mean(values, shift)
-    assert mean is not None
-    assert min(values) <= mean <= max(values)
-    assert mean <= sum(values) / len(values) * (1 + 1e-9) + 1e-9
-    assert mean == pytest.approx(shifted_geometric_mean(values[::-1], shift))
 
 
 def test_wins_count_ties_and_exclude_failures() -> None:
@@ -112,40 +101,6 @@ def test_profile_rises_from_win_share_to_answered_share(
         assert [x for x, _ in found[method]] == sorted({x for x, _ in found[method]})
         assert found[method][0] == (1.0, pytest.approx(won[method] / len(row_of)))
         assert shares[-1] == pytest.approx(sum(value is not None for value in row_of) / len(row_of))
-
-
-@pytest.mark.slow
-@settings(max_examples=60)
-@given(
-    tables_of_values(least=2), st.sampled_from(["min", "max"]), st.randoms(use_true_random=False)
-)
-def test_profiles_do_not_depend_on_instance_names_or_order(
-    values: dict[str, list[float | None]], sense: Any, random: Any
-) -> None:
-    size = len(next(iter(values.values())))
-    order = random.sample(range(size), size)
-    renamed = {
-        f"x{method}": [row_of[place] for place in order]
-        for method, row_of in reversed(values.items())
-    }
-    again = profiles(renamed, sense)
-    assert {method: again[f"x{method}"] for method in values} == profiles(values, sense)
-
-
-@pytest.mark.slow
-@settings(max_examples=60)
-@given(tables_of_values(), st.sampled_from([0.5, 4.0, 1024.0]))
-def test_profiles_do_not_change_with_the_unit(
-    values: dict[str, list[float | None]], unit: float
-) -> None:
-    scaled = {
-        method: [None if value is None else value * unit for value in row_of]
-        for method, row_of in values.items()
-    }
-    for method, corners in profiles(scaled, "min").items():
-        assert corners == [
-            (pytest.approx(x), share) for x, share in profiles(values, "min")[method]
-        ]
 
 
 def test_proofs_over_time_curve_ends_at_proved_share() -> None:
@@ -229,7 +184,7 @@ def test_equilibria_are_not_counted_as_optimality_proofs() -> None:
     assert aggregate.scores(lines, analysis_of("market").metric_table)[0].equilibrium
 
 
-def test_the_win_table_counts_by_method_and_metric() -> None:
+def test_win_table_counts_wins_by_method_and_metric() -> None:
     table = win_table("colocation", lines_of(two_instances()), METRICS)
     assert [column.name for column in table.columns][:2] == ["method", "mean penalty (least)"]
     assert [line[:2] for line in table.rows] == [("optimal", 2), ("SMR", 1), ("GR", 0)]
@@ -248,22 +203,6 @@ def test_equal_profile_curves_share_one_label() -> None:
     approved(chart.alt)
     assert charts["colocation-proofs"].series[0].y[-1] == 1.0
     assert profile_charts("colocation", lines_of(two_instances()[:3]), METRICS) == []
-
-
-def test_long_legends_move_shared_names_to_the_note() -> None:
-    rows = two_instances() + [
-        row(f"policy-{n}", instance, metrics={"penalty": 0.1})
-        for n in range(9)
-        for instance in ("one", "two")
-    ]
-    found = {chart.name: chart for chart in profile_charts("colocation", lines_of(rows), METRICS)}
-    chart = found["colocation-profile-penalty"]
-    assert [series.name for series in chart.series] == ["optimal", "SMR", "GR", "policy-0 +8"]
-    assert "policy-0, policy-1, " in chart.note
-    approved(chart.note)
-    assert "Not every method" not in chart.note
-    proofs = found["colocation-proofs"]
-    approved(proofs.title)
 
 
 def test_methods_missing_on_instances_are_noted() -> None:
@@ -290,31 +229,3 @@ def test_many_instances_print_one_overview() -> None:
     assert [table.csv() for table in overview_tables(alone)] == [
         table.csv() for table in comparison_tables(alone).values()
     ]
-
-
-@pytest.mark.usefixtures("in_this_process")
-def test_compare_prints_mean_gaps_and_wins_last() -> None:
-    files = ["colocation/tiny", "colocation/no-stable-4"]
-    found = CliRunner().invoke(
-        app,
-        ["compare", *files, "-m", "optimal", "-m", "GR", "--time-limit", "5", "--format", "csv"],
-    )
-    assert found.exit_code == 0, found.exception
-    headings = [line for line in found.stdout.splitlines() if line.startswith("method,")]
-    assert [line.split(",")[1] for line in headings] == [
-        "status",
-        "status",
-        "answered",
-        "mean penalty (least)",
-    ]
-    alone = CliRunner().invoke(app, ["compare", files[0], "-m", "GR", "--format", "csv"])
-    assert alone.stdout.count("method,") == 1
-
-
-def test_metric_equal_for_all_methods_has_no_wins() -> None:
-    lines = lines_of(two_instances())
-    for line in lines:
-        line["metrics"]["worst_penalty"] = 0.5
-    names = [column.name for column in win_table("colocation", lines, METRICS).columns]
-    assert not any(name.startswith("worst") for name in names)
-    approved(names)

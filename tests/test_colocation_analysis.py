@@ -5,7 +5,7 @@ batches of a queue.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -25,7 +25,6 @@ from cotenant.baselines.colocation import (
     greedy,
     marriage_random,
     roommates,
-    threshold,
 )
 from cotenant.instances.colocation import Colocation, Pairing, blocking_pairs, check, gains
 from cotenant.instances.colocation.generators import population, random_preferences
@@ -66,7 +65,7 @@ def random_cases(number: int) -> Iterator[tuple[Colocation, Pairing]]:
 # --- recommender ----------------------------------------------------------------------------------
 
 
-def test_penalty_at_the_tolerance_is_not_tolerated() -> None:
+def test_penalty_equal_to_tolerance_is_outside_it() -> None:
     instance = made([[0.1, 0.1], [0.09, 0.0]], [1, 1])
     assert metrics(instance, paired([0], [1], [1], [0, 0]))["within_tolerance"] == 0.5
 
@@ -74,9 +73,7 @@ def test_penalty_at_the_tolerance_is_not_tolerated() -> None:
 @pytest.mark.sampled(3)
 @pytest.mark.parametrize("number", numbers(250, 40))
 @pytest.mark.parametrize("alpha", [0.0, 0.05, 0.1])
-def test_agents_are_advised_to_break_away_iff_they_are_in_a_blocking_pair(
-    alpha: float, number: int
-) -> None:
+def test_recommender_advises_breaking_away_iff_in_blocking_pair(alpha: float, number: int) -> None:
     advised = 0
     for instance, pairing in random_cases(number):
         found = recommend(instance, pairing, alpha=alpha)
@@ -138,15 +135,8 @@ def test_advice_names_partner_and_gain() -> None:
 # --- preference satisfaction ----------------------------------------------------------------------
 
 
-def test_pairing_compared_with_itself_changes_no_agent() -> None:
-    for instance, pairing in random_cases(60):
-        assert satisfaction(instance, pairing, pairing).totals == {
-            "improved": 0, "degraded": 0, "unchanged": instance.agents,
-        }  # fmt: skip
-
-
 @pytest.mark.parametrize("coupling", ["sorted", "random"])
-def test_distinct_agents_are_compared_one_by_one(coupling: Any) -> None:
+def test_satisfaction_compares_distinct_agents_individually(coupling: Any) -> None:
     instance = random_preferences(agents=30, rng=np.random.default_rng(3))
     old, new = greedy(instance), roommates(instance)
     own = []
@@ -159,7 +149,7 @@ def test_distinct_agents_are_compared_one_by_one(coupling: Any) -> None:
     assert (found.degraded == gains(own[1], own[0])).all()
 
 
-def test_agents_of_one_type_are_compared_by_rank() -> None:
+def test_satisfaction_compares_agents_of_one_type_by_rank() -> None:
     penalty = np.array([[0.0, 0.1, 0.2, 0.3], [0, 0, 0, 0], [0, 0, 0, 0], [0, 0, 0, 0]])
     instance = made(penalty, [2, 2, 2, 2], machines=8)
     good = paired([0, 0], [1, 2], [1, 1], [0, 1, 1, 2])  # type 0 bears .1 and .2
@@ -234,7 +224,7 @@ def test_predictions_are_clipped_to_valid_penalties(highest: float) -> None:
     assert max(cut) == highest
 
 
-def test_a_quarter_of_the_entries_is_exact_and_the_draw_follows_the_seed() -> None:
+def test_prediction_keeps_sampled_entries_and_depends_on_seed() -> None:
     instance = population(agents=1000, rng=np.random.default_rng(0))
     one, same, other = (
         predicted_instance(instance, 0.25, np.random.default_rng(seed)) for seed in (1, 1, 2)
@@ -244,18 +234,6 @@ def test_a_quarter_of_the_entries_is_exact_and_the_draw_follows_the_seed() -> No
     assert 100 <= (one.penalty == instance.penalty).sum() < 130
     assert "25%" in one.source
     assert one.name == "cooper-uniform-1000-predicted-0.25"
-
-
-def test_policies_use_predictions_and_are_measured_on_true_penalties() -> None:
-    instance = population(agents=1000, rng=np.random.default_rng(0))
-    informed = metrics(instance, greedy(instance))["penalty"]
-    judged = []
-    for seed in range(5):
-        predicted = predicted_instance(instance, 0.25, np.random.default_rng(seed))
-        pairing = greedy(predicted)
-        check(instance, pairing)
-        judged.append(metrics(instance, pairing)["penalty"])
-    assert informed * 0.9 < np.mean(judged) < informed * 1.5
 
 
 def test_prediction_accuracy_rises_with_sample() -> None:
@@ -280,44 +258,13 @@ def conserved(run: list[Epoch]) -> None:
         assert placed == finished + entry.running
 
 
-@pytest.mark.parametrize("policy", [greedy, complementary, marriage_random, roommates, threshold])
-def test_jobs_are_conserved_and_processors_never_overrun(policy: Callable[..., Pairing]) -> None:
-    instance = population(agents=100, rng=np.random.default_rng(0))
-    arrivals = np.random.default_rng(0).poisson(26 * instance.count / 100, size=(25, 20))
-    length = [1, 2, 3, 1] * 5
-    run = run_epochs(instance, policy, processors=15, arrivals=arrivals, duration=length)
-    conserved(run)
-    assert max(entry.processors for entry in run) <= 15
-    assert any(wait > 0 for entry in run for wait in entry.waits)
-
-
-def test_a_thousand_jobs_at_once_run_in_batches() -> None:
-    instance = population(agents=1000, rng=np.random.default_rng(0))
-    run = run_epochs(instance, greedy, processors=100, arrivals=[instance.count])
-    conserved(run)
-    assert [entry.placed for entry in run] == [200, 200, 200, 200, 200, 0]
-    assert [entry.waiting for entry in run] == [800, 600, 400, 200, 0, 0]
-    assert [entry.finished for entry in run] == [0, 200, 200, 200, 200, 200]
-    assert run[1].waits == (1,) * 200
-
-
-def test_pairs_hold_their_processor_until_the_longer_job_ends() -> None:
-    instance = made(np.full((2, 2), 0.1), [1, 1], machines=2)
-    run = run_epochs(instance, greedy, processors=1, arrivals=[[1, 1], [2, 0]], duration=[1, 3])
-    assert [entry.placed for entry in run] == [2, 0, 0, 2, 0]
-    assert [entry.finished for entry in run] == [0, 0, 0, 2, 2]
-    assert run[3].waits == (2, 2)
-    assert run[0].penalty == pytest.approx(0.1)
-    assert run[1].penalty is None
-
-
 def test_epoch_pairs_oldest_jobs_first() -> None:
     instance = made(np.zeros((3, 3)), [2, 2, 2])
     run = run_epochs(instance, greedy, processors=1, arrivals=[[0, 0, 3], [3, 0, 0]])
     assert [sorted(entry.waits) for entry in run] == [[0, 0], [0, 1], [1, 1], []]
 
 
-def test_jobs_that_may_not_share_wait_or_run_alone() -> None:
+def test_incompatible_jobs_wait_or_run_alone() -> None:
     never = made(np.full((2, 2), np.inf), [1, 1], machines=2)
     run = run_epochs(never, greedy, processors=3, arrivals=[[4, 1]])
     conserved(run)

@@ -11,17 +11,13 @@ from typing import Any
 import numpy as np
 import pytest
 from support.fakes import interrupted
-from support.messages import refused
 
 import cotenant
 from cotenant.analysis.frontier import PriceFrontier, PricePoint, Sweep, settled
 from cotenant.analysis.run.rows import read_rows
-from cotenant.instances.problem import InvalidOption
 from cotenant.instances.problem.registry import resolve
 from cotenant.solvers.engines import solve_program, solve_refined
 from cotenant.solvers.outcome import Clock, Outcome, Status, Stop
-
-PROBLEMS = ("admission", "colocation", "market")
 
 
 def point(
@@ -92,11 +88,6 @@ def test_frontier_drops_contradicted_bound() -> None:
     assert marks[0].bound == 0.1
 
 
-def test_frontier_tolerates_rounding_between_bound_and_answer() -> None:
-    (mark,) = settled([point(0, 0.5, 0.5 + 1e-12)], "min")
-    assert (mark.bound, mark.status) == (0.5, Status.OPTIMAL)
-
-
 def test_frontier_small_value_without_scale_is_unproved() -> None:
     far_apart = [point(1, 1e-9, 2e-9)]
     assert (
@@ -123,23 +114,6 @@ def test_frontier_proofs_do_not_depend_on_unit_of_work(
     *_, between, best = frontier.points
     assert between.bound > 1.01 * between.value
     assert (between.status, best.status) == (Status.FEASIBLE, Status.OPTIMAL)
-
-
-@pytest.mark.slow
-def test_frontier_proofs_do_not_depend_on_unit_of_speed() -> None:
-    """With so many types of cores, all but one without any, only the optimum is solved for; below
-    it stand the policies.
-    """
-    from cotenant.instances.admission import Admission
-
-    none = [0] * 750
-    speed = [[1e-9] * 751, [2e-9] * 751]
-    instance = Admission([[2, *none], [0, *none]], [2, 2], speed)  # type: ignore[arg-type]
-    (frontier,) = resolve("analysis.admission.frontier:price_frontiers")(instance)
-    assert [(mark.limit, mark.value, mark.status) for mark in frontier.points] == [
-        (0.0, 2e-9, Status.FEASIBLE),  # 3e-9 is possible: one core each
-        (None, 4e-9, Status.OPTIMAL),
-    ]
 
 
 def test_frontier_proofs_do_not_depend_on_unit_of_energy(engines: Any) -> None:
@@ -187,7 +161,7 @@ def test_frontier_round_trip_through_json() -> None:
     )
 
 
-def test_an_interrupted_frontier_is_not_called_proved() -> None:
+def test_interrupted_frontier_status_is_not_optimal() -> None:
     proved = PriceFrontier("penalty", "slack", (point(0, 0.3, 0.3, Status.OPTIMAL),))
     assert proved.status is Status.OPTIMAL
     assert (
@@ -203,27 +177,6 @@ def test_an_interrupted_frontier_is_not_called_proved() -> None:
     assert open_.status is Status.FEASIBLE
 
 
-@pytest.mark.parametrize("problem", PROBLEMS)
-@pytest.mark.parametrize("points", [1, 0, 2.5, True, "many"])
-def test_frontier_points_option_must_be_integer(problem: str, points: Any) -> None:
-    with refused(InvalidOption):
-        frontier_of(problem, points=points)
-
-
-@pytest.mark.parametrize("problem", PROBLEMS)
-@pytest.mark.parametrize("time_limit", [0, -1.0, float("nan")])
-def test_frontier_checks_time_limit_first(problem: str, time_limit: float) -> None:
-    with refused(InvalidOption):
-        frontier_of(problem, time_limit=time_limit)
-
-
-@pytest.mark.parametrize("problem", PROBLEMS)
-def test_frontier_of_two_points(problem: str) -> None:
-    for frontier in frontier_of(problem, points=2):
-        assert 1 <= len(frontier.points) <= 3
-        assert frontier.status is Status.OPTIMAL
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("problem", "name"),
@@ -233,7 +186,7 @@ def test_frontier_of_two_points(problem: str) -> None:
         ("market", "groups-100"),
     ],
 )
-def test_an_interrupted_frontier_keeps_its_points_and_is_run_again(
+def test_interrupted_frontier_keeps_points_and_is_rerun(
     problem: str, name: str, engines: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Any
 ) -> None:
     resolve(f"analysis.{problem}.frontier:price_frontiers")

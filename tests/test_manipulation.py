@@ -112,7 +112,7 @@ def test_wrong_agents_and_methods_without_answer_are_refused() -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("e", [0.5, 0.3, 0.05, 0.01])
-def test_the_published_family_of_linear_markets_is_recovered(e: float) -> None:
+def test_misreport_gain_of_published_linear_markets_is_found(e: float) -> None:
     found = best_misreport(chen(e), "fisher", "0")
     assert found.truthful == pytest.approx(e)
     assert 2 / (1 + e) - 0.01 < found.ratio < 2

@@ -8,35 +8,31 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from support.messages import approved, refused
+from support.messages import refused
 from support.seeds import numbers
 
 from cotenant.analysis.packing.audits import audit, pooled_split, server_split, still_fitting
-from cotenant.analysis.packing.drawing import draw_tree
 from cotenant.analysis.packing.metrics import METRICS, metrics
 from cotenant.analysis.packing.simulation import simulate
-from cotenant.analysis.packing.sweeps import share, size_sweep
+from cotenant.analysis.packing.sweeps import share
 from cotenant.baselines.packing import best_fit, drf, fair_slots, first_fit, random_fit
 from cotenant.catalog import methods
 from cotenant.instances.packing import Packing, Placement, check
 from cotenant.instances.packing.formats import VmTrace
 from cotenant.instances.packing.game import FairShare
-from cotenant.instances.packing.generators import paper_example, vm_types
-from cotenant.instances.problem import InvalidInstance, InvalidOption, UnknownName
+from cotenant.instances.packing.generators import paper_example
+from cotenant.instances.problem import InvalidInstance
 from cotenant.instances.problem.documents import to_json_value
-from cotenant.papers.experiment import Finding
-from cotenant.papers.fuga.cluster import SIZES, claims_6
 from cotenant.papers.registry import experiment_named
 from cotenant.solvers.outcome import Status
 from cotenant.solvers.packing.dominant_shares import max_min_share, max_utilization
 from cotenant.solvers.packing.game.strategies import game_of
-from cotenant.solvers.packing.game.tree import equilibrium_path, game_tree
 
 EXAMPLE = paper_example(rng=np.random.default_rng(0))
 RIVALS = (first_fit, best_fit, random_fit, drf, fair_slots)
 
 
-def test_the_printed_payoffs_are_sums_of_absolute_values_by_hand() -> None:
+def test_figure_2_payoffs_equal_sums_of_absolute_values() -> None:
     """Users get (4, 8, 40), (2, 2, 20), (2, 2, 10) of (8, 14, 90); lambda is 8/23; the servers use
     1, 7/8, 1 and 1, 1, 5/6.
     """
@@ -89,14 +85,14 @@ def test_elastic_policies_fill_servers_maximally(brute, capped: bool) -> None:
                 assert still_fitting(instance, placement) == ()
 
 
-def test_drf_serves_the_textbook_example() -> None:
+def test_drf_equals_textbook_example() -> None:
     """Ghodsi et al. (2011), section 4.1: 9 CPUs and 18 GB; <1, 4> gets 3 VMs and <3, 1> gets 2."""
     instance = Packing(capacity=[[9, 18]], demand=[[1, 4], [3, 1]], servers=[1.0])
     assert drf(instance).totals(2).tolist() == [3, 2]
     assert max_min_share(instance).solution.totals(2).tolist() == [3, 2]
 
 
-def test_fair_slots_counts_slots_of_the_smallest_demand() -> None:
+def test_fair_slots_uses_slots_of_smallest_demand() -> None:
     instance = Packing(capacity=[[4, 8]], demand=[[1, 1], [2, 4]], servers=[1.0])
     # a slot is (1, 1); the server has 4; the second type takes 4 of them and never fits beside the
     # first
@@ -110,7 +106,7 @@ def test_elastic_methods_refuse_unlimited_servers() -> None:
             method(instance)
 
 
-def test_metrics_of_the_papers_allocation_by_hand() -> None:
+def test_packing_metrics_of_paper_allocation_by_hand() -> None:
     measured = metrics(EXAMPLE, Placement([[1, 2, 0], [1, 0, 1]], [0, 1]))
     # of the game; of an instance with a placement, with cards, with services
     elsewhere = {"price_of_anarchy", "moves", "cards", "cards_allocated", "served_least"}
@@ -123,14 +119,6 @@ def test_metrics_of_the_papers_allocation_by_hand() -> None:
     assert measured["min_utilization"] == pytest.approx(
         (0.875 + (20 - 6 + 6) / 20 * 0 + min((8 - 4 + 4) / 8, 20 / 20, 100 / 120)) / 2
     )
-
-
-def test_an_empty_cluster_has_no_skewness_and_fairness_variance_of_all_deviations() -> None:
-    instance = Packing(capacity=[[4, 4]], demand=[[1, 1], [1, 2]], servers=[2.0])
-    measured = metrics(instance, Placement(np.zeros((0, 2), dtype=int), []))
-    assert measured["skewness"] == 0
-    assert measured["servers"] == 0
-    assert measured["fairness_variance"] == pytest.approx(FairShare.of(instance).variance([0, 0]))
 
 
 def test_packing_audits_follow_definitions() -> None:
@@ -179,16 +167,6 @@ def test_nash_audit_equals_enumeration_of_deviations(brute) -> None:
         assert bool(found.could_gain) == (max(gains) > 1e-9)
 
 
-def test_a_sweep_over_sizes_gives_a_row_for_each_size_and_policy() -> None:
-    sizes = size_sweep(("first-fit", "FUGA", "FUGA-algorithm-1"), sizes=(8, 50), eta=3)
-    assert len(sizes) == 6
-    assert all("error" not in row for row in sizes)
-    too_large = size_sweep(("FUGA",), sizes=(50,), most_states=10)
-    approved(too_large[0]["error"])
-    with refused(UnknownName):
-        share(vm_types(rng=np.random.default_rng(0)), "FUGGA")
-
-
 def trace(start: list[float], end: list[float]) -> VmTrace:
     return VmTrace(
         np.array([[2, 2]]),
@@ -201,7 +179,7 @@ def trace(start: list[float], end: list[float]) -> VmTrace:
     )
 
 
-def test_the_simulation_serves_at_the_next_slot_and_lets_the_rest_wait() -> None:
+def test_simulation_places_at_next_slot_and_queues_the_rest() -> None:
     made = trace([0, 1, 2, 15], [25, 26, 27, 100])
     done = simulate(made, np.array([[4, 4]]), np.array([1]), "first-fit", slot=10.0, slots=5)
     # slot at 10: three ask, two fit (until 35 and 35); 20: one more asks; at 40 both have left and
@@ -224,7 +202,7 @@ def test_the_simulation_serves_at_the_next_slot_and_lets_the_rest_wait() -> None
         if method.precondition.endswith(":shared_servers")
     ],
 )
-def test_every_policy_runs_a_trace_and_conserves_vms(policy: str) -> None:
+def test_simulation_conserves_vms_under_every_policy(policy: str) -> None:
     rng = np.random.default_rng(2)
     start = np.sort(rng.uniform(0, 100, 60))
     made = VmTrace(
@@ -258,46 +236,6 @@ def test_arrival_simulation_of_real_trace(packing_data) -> None:
     assert sum(slot.arrived for slot in done.slots) > 0
 
 
-def test_the_game_tree_is_drawn_with_its_equilibrium_path() -> None:
-    pytest.importorskip("matplotlib")
-    tree = game_tree(game_of(EXAMPLE, eta=3))
-    figure = draw_tree(tree)
-    texts = [text.get_text() for text in figure.axes[0].texts]
-    assert sum(text.startswith("server") for text in texts) == 4
-    assert sum(text.startswith("⟨") for text in texts) == 12
-    assert sum(text.startswith("(") for text in texts) == 9
-    nodes = equilibrium_path(tree)
-    assert [tree.nodes[node]["depth"] for node in nodes] == [0, 1, 2]
-    with refused(InvalidOption):
-        draw_tree(game_tree(game_of(vm_types(machines=4, rng=np.random.default_rng(0)), eta=4)))
-
-
-def test_the_claims_of_figure_6_are_tested_on_its_curves() -> None:
-    def verdicts(fuga: float, first_fit: float, algorithm_1: float, wave: float) -> dict[str, str]:
-        """Of CPU used by each policy, that of first fit going up and down by `wave`."""
-        cpu = {"FUGA": fuga, "first-fit": first_fit, "FUGA-algorithm-1": algorithm_1}
-        cpu["FUGA, eta 10"] = 0.5
-
-        def sweep():
-            for place, size in enumerate(SIZES):
-                for policy in cpu:
-                    shake = wave * (-1) ** place if policy == "first-fit" else 0.0
-                    used = {
-                        "utilization:CPU cores": cpu[policy] + shake,
-                        "utilization:memory [MB]": 0.6 + shake,
-                    }
-                    yield {"method": policy, "machines": size, "metrics": used}
-
-        found = [one for one in claims_6([*sweep()]) if isinstance(one, Finding)]
-        return {finding.what: finding.verdict for finding in found}
-
-    assert set(verdicts(0.7, 0.65, 0.7, 0.05).values()) == {"reproduced"}
-    found = verdicts(0.9, 0.9, 0.9, 0.0)
-    assert found["FUGA: more CPU than first fit"] == "differs"
-    assert found["first fit: CPU allocated changes irregularly"] == "differs"
-    assert found["FUGA: CPU allocated from 450 servers"] == "differs"
-
-
 def test_drf_takes_equal_shares_for_equal() -> None:
     # three VMs of the first user and one of the second are 3/10 each (3 x 0.1 > 0.3 in floats): the
     # first is next
@@ -308,7 +246,7 @@ def test_drf_takes_equal_shares_for_equal() -> None:
     assert drf(instance).totals(2).tolist() == [5, 5]
 
 
-def test_the_price_of_anarchy_is_a_metric_when_it_is_asked_for() -> None:
+def test_price_of_anarchy_is_measured_only_with_its_option() -> None:
     import cotenant
 
     instance = cotenant.read("packing/vm-types-8")

@@ -14,7 +14,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from networkx import node_link_data, node_link_graph
 from support.messages import approved, refused
 from support.report_rows import recorded
 
@@ -22,19 +21,16 @@ import cotenant
 from cotenant.analysis.packing.frontier import price_frontiers
 from cotenant.analysis.packing.metrics import metrics
 from cotenant.analysis.packing.pictures import MOST_SERVERS, MOST_USERS, pictures, record
-from cotenant.analysis.packing.trees import tree_table
 from cotenant.analysis.report.picture import Chart, Drawing, HeatMap
-from cotenant.baselines.packing import drf, first_fit
+from cotenant.baselines.packing import drf
 from cotenant.instances.packing import Packing, Placement, check
 from cotenant.instances.packing.game import FairShare
 from cotenant.instances.packing.generators import paper_example, vm_types
 from cotenant.instances.problem import InvalidOption
 from cotenant.solvers.engines import solve_program
 from cotenant.solvers.outcome import Status, Stop
-from cotenant.solvers.packing.dominant_shares import max_min_share, max_utilization
+from cotenant.solvers.packing.dominant_shares import max_utilization
 from cotenant.solvers.packing.game.play import fuga
-from cotenant.solvers.packing.game.strategies import game_of
-from cotenant.solvers.packing.game.tree import equilibrium_path, game_tree
 
 EXAMPLE = paper_example(rng=np.random.default_rng(0))
 
@@ -79,22 +75,6 @@ def test_max_utilization_at_least_share_equals_enumeration(brute: ModuleType, ca
             assert measured["dominant_share_min"] >= share
             assert outcome.status is Status.OPTIMAL
     assert impossible >= 5
-
-
-def test_start_below_least_share_is_ignored() -> None:
-    start = max_utilization(EXAMPLE).solution
-    assert metrics(EXAMPLE, start)["dominant_share_min"] == 0
-    outcome = max_utilization(EXAMPLE, least_share=0.25, start=start)
-    assert metrics(EXAMPLE, outcome.solution)["dominant_share_min"] >= 0.25
-    assert outcome.bound < metrics(EXAMPLE, start)["utilization"]
-
-
-def test_first_share_level_equals_leximin() -> None:
-    first, whole = max_min_share(EXAMPLE, levels=1), max_min_share(EXAMPLE)
-    assert first.bound == whole.bound
-    assert first.status is Status.OPTIMAL
-    assert len(first.certificate["levels"]) == 1
-    assert not first.certificate["leximin"]
 
 
 @pytest.mark.slow
@@ -183,7 +163,7 @@ def test_invalid_number_of_points_is_refused(problem: str, points: Any) -> None:
         frontier.price_frontiers(cotenant.read(f"{problem}/tiny"), points=points)
 
 
-def test_a_record_holds_each_servers_utilization_sorted() -> None:
+def test_packing_record_has_sorted_server_utilization() -> None:
     """Two servers of 10 CPU, 2 of them in use before; one holds two VMs of 3 CPU, the other
     nothing.
     """
@@ -202,15 +182,7 @@ def test_a_record_holds_each_servers_utilization_sorted() -> None:
     assert kept["shares"] == [pytest.approx(6 / 16)]
 
 
-def test_a_record_of_as_many_servers_as_needed_holds_those_in_use() -> None:
-    instance = Packing(capacity=[[8]], demand=[[3], [5]], request=[2.0, 1.0])
-    kept = record(instance, Placement(np.array([[1, 1], [1, 0]]), np.array([0, 0])))
-    assert kept["fill"] == {"0": [1.0, 0.375]}
-    assert kept["of_servers"] is None
-    assert "shares" not in kept
-
-
-def test_a_large_cluster_leaves_a_small_record() -> None:
+def test_packing_record_of_large_cluster_is_small() -> None:
     instance = Packing(
         capacity=[[64, 256], [32, 64]],
         demand=np.random.default_rng(0).integers(1, 9, (60, 2)),
@@ -246,22 +218,6 @@ def test_game_tree_is_stored_for_small_games_only() -> None:
     assert len(record(EXAMPLE, other, eta=2, alpha=3.0)["tree"]["nodes"]) == 1 + 2 + 4
 
 
-def test_game_tree_round_trip() -> None:
-    tree = game_tree(game_of(vm_types(machines=4, rng=np.random.default_rng(0)), eta=3))
-    links = node_link_data(tree, edges="links")
-    again = node_link_graph(json.loads(json.dumps(links)), edges="links")
-    assert again.number_of_nodes() == tree.number_of_nodes()
-    moves = [
-        [list(graph.nodes[node]["action"] or ()) for node in equilibrium_path(graph)]
-        for graph in (tree, again)
-    ]
-    assert moves[0] == moves[1]
-    rows = [sorted(tree_table(graph).rows) for graph in (tree, again)]
-    assert len(rows[0]) == 81
-    assert rows[0] == rows[1]
-    assert sum(entry[-1] == "played" for entry in rows[1]) == 1
-
-
 def test_game_tree_is_drawn_from_rows() -> None:
     pytest.importorskip("matplotlib")
     rows = json.loads(
@@ -281,35 +237,7 @@ def test_game_tree_is_drawn_from_rows() -> None:
     assert len(tree.numbers.rows) == 25
 
 
-def test_equal_utilization_curves_share_a_line() -> None:
-    full, half = (
-        record(EXAMPLE, placement) for placement in (drf(EXAMPLE), fuga(EXAMPLE).solution)
-    )
-    rows = [row("a", full), row("b", half), row("c", full)]
-    chart = next(picture for picture in pictures(rows) if picture.name == "fill-cpu")
-    assert isinstance(chart, Chart)
-    assert [series.name for series in chart.series] == ["a, c", "b"]
-    assert "a, c share a line" in chart.note
-
-
-def test_unserved_requests_are_drawn() -> None:
-    instance = Packing(
-        capacity=[[4]], demand=[[1], [2]], request=[9.0, 1.0], servers=[1.0], partial=True
-    )
-    kept = record(instance, first_fit(instance))
-    drawn = {picture.name: picture for picture in pictures([row("first-fit", kept)])}
-    chart = drawn["vms-placed"]
-    assert isinstance(chart, HeatMap)
-    assert chart.y_names == ("wanted", "first-fit")
-    assert chart.values[0] == (9, 1)
-    served = record(
-        Packing(capacity=[[4]], demand=[[1]], request=[3.0]),
-        Placement(np.array([[3]]), np.array([0])),
-    )
-    assert "vms-placed" not in {picture.name for picture in pictures([row("FF", served)])}
-
-
-def test_an_unfinished_program_bounds_what_is_busy_already_too(
+def test_utilization_bound_of_unfinished_program_includes_initial_load(
     engines: Callable[..., None],
 ) -> None:
     def unfinished(*given: Any, **options: Any) -> Any:
@@ -325,7 +253,7 @@ def test_an_unfinished_program_bounds_what_is_busy_already_too(
     assert outcome.status is Status.FEASIBLE
 
 
-def test_a_frontier_of_moves_has_no_point_where_no_placement_exists() -> None:
+def test_moves_frontier_of_infeasible_instance_is_empty() -> None:
     nothing = Packing(
         [[4]], [[2]], [3], [2], limits=[{"types": [0], "most": 1}], placed=np.zeros((0, 3))
     )  # type: ignore[arg-type]

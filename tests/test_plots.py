@@ -24,7 +24,7 @@ EXACT = [method for method in catalog.METHODS if method.kind == "exact"]
 
 @pytest.mark.sampled(4)
 @pytest.mark.parametrize("method", EXACT, ids=lambda method: f"{method.problem} {method.name}")
-def test_the_trace_of_every_exact_method_ends_with_its_answer_and_bound(
+def test_trace_of_exact_method_ends_with_objective_and_bound(
     method: catalog.Method,
 ) -> None:
     small = ("tiny", "two-sides-6", "cards", "paper-example", "cluster-12-40")
@@ -42,7 +42,7 @@ def test_the_trace_of_every_exact_method_ends_with_its_answer_and_bound(
 @pytest.mark.slow
 @pytest.mark.sampled(8)
 @pytest.mark.parametrize("problem", DRAWN)
-def test_every_problem_has_a_picture_of_an_answer(problem: str, tmp_path: Path) -> None:
+def test_plot_draws_answer_of_every_problem(problem: str, tmp_path: Path) -> None:
     instance = cotenant.read(f"{problem}/tiny")
     suited = [entry for entry in catalog.methods(problem) if entry.applies_to(instance)]
     method = next(entry for entry in suited if entry.kind != "exact")

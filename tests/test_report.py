@@ -25,7 +25,7 @@ from typer.testing import CliRunner
 import cotenant
 from cotenant.analysis.frontier import PriceFrontier, PricePoint
 from cotenant.analysis.registry import analysis_of
-from cotenant.analysis.report.commands import compare_commands, report_command, run_command
+from cotenant.analysis.report.commands import compare_commands, run_command
 from cotenant.analysis.report.content import MOST_PICTURED, build_page
 from cotenant.analysis.report.page import grouped, write_report
 from cotenant.analysis.report.picture import Chart, Series
@@ -127,11 +127,6 @@ def test_report_keeps_different_options_separate() -> None:
     assert [line["runs"] for line in Comparison(distinguish(rows)).summary()] == [1] * 6
 
 
-def test_report_names_are_unchanged_if_options_agree() -> None:
-    rows = [row("GR", seed=seed) for seed in range(3)]
-    assert {(each["instance"], each["method"]) for each in distinguish(rows)} == {("one", "GR")}
-
-
 def test_option_of_one_method_does_not_split_others() -> None:
     rows = [
         row("optimal", options={"engine": "highs"}),
@@ -182,7 +177,7 @@ def test_report_names_folder_files_by_path(tmp_path: Path) -> None:
     assert "0.json" in compare_commands(rows[:2])[0], "the folder has more than was run"
 
 
-def test_a_comparison_is_one_command_for_each_problem_and_limit() -> None:
+def test_compare_commands_are_one_per_problem_and_time_limit() -> None:
     rows = [
         *two_instances(),
         row("GR", seed=1),
@@ -193,12 +188,6 @@ def test_a_comparison_is_one_command_for_each_problem_and_limit() -> None:
         "--time-limit 60",
         "cotenant compare colocation/m -m fisher --time-limit 5",
     ]
-
-
-def test_what_takes_several_comparisons_is_one_command_line() -> None:
-    made = report_command([row("GR", time_limit=5.0), row("GR", time_limit=9.0)])
-    assert made.count("--out RUNS.jsonl && ") == 2
-    approved(made)
 
 
 # The map of fairness
@@ -220,7 +209,7 @@ def map_of(
     }
 
 
-def test_the_map_keeps_what_is_proved_and_what_was_found_apart() -> None:
+def test_price_chart_has_separate_series_for_bounds_and_answers() -> None:
     found = map_of([
         (0.0, 0.04, 0.04, 0.0, "optimal"), (5.0, 0.03, 0.025, 4.0, "feasible"),
         (None, 0.02, 0.02, 9.0, "optimal"), (7.0, None, None, None, "unknown"),
@@ -237,7 +226,7 @@ def test_the_map_keeps_what_is_proved_and_what_was_found_apart() -> None:
     approved(str(found["note"]))
 
 
-def test_the_map_turns_round_where_more_is_fairer() -> None:
+def test_price_chart_of_maximized_fairness_reverses_bounds() -> None:
     found = map_of(
         [(0.9, 0.04, 0.04, 0.95, "optimal"), (None, 0.02, 0.02, 0.3, "optimal")],
         fairness="within_tolerance",
@@ -246,12 +235,7 @@ def test_the_map_turns_round_where_more_is_fairer() -> None:
     assert found["proved"].x == (0.1, 0.9, 0.95)
 
 
-def test_a_bound_without_limits_holds_over_the_whole_map() -> None:
-    found = map_of([(0.0, 0.04, None, 0.0, "feasible"), (None, 0.02, 0.01, 9.0, "feasible")])
-    assert (found["proved"].x, found["proved"].y) == ((20.0, 0.0), (0.01, 0.01))
-
-
-def test_a_bound_is_not_given_up_for_a_worse_one_at_a_tighter_limit() -> None:
+def test_price_chart_keeps_best_bound_at_tighter_limits() -> None:
     found = map_of(
         [
             (0.0, None, 0.015, None, "unknown"),
@@ -262,7 +246,7 @@ def test_a_bound_is_not_given_up_for_a_worse_one_at_a_tighter_limit() -> None:
     assert found["proved"].y == (0.01, 0.02, 0.02)
 
 
-def test_a_metric_that_is_neither_good_nor_bad_is_limited_the_way_its_points_are_ordered() -> None:
+def test_price_chart_of_metric_without_sense_uses_order_of_points() -> None:
     points = tuple(PricePoint(x, x / 10, x / 10, x, Status.OPTIMAL) for x in (30.0, 20.0, 10.0))
     metrics = {metric.name: metric for metric in analysis_of("numa").metric_table}
     drawn = price_chart(PriceFrontier("link_power", "served_rate", points), [], metrics, "m", "t")
@@ -273,7 +257,7 @@ def test_a_metric_that_is_neither_good_nor_bad_is_limited_the_way_its_points_are
     ]
 
 
-def test_methods_that_coincide_are_one_point_with_all_names() -> None:
+def test_price_chart_merges_coinciding_methods_into_one_point() -> None:
     rows = [
         row(name, metrics={"penalty": 0.05, "blocking_pairs": 2.0})
         for name in ("GR", "CO", "SR", "SMR")
@@ -288,9 +272,7 @@ def test_methods_that_coincide_are_one_point_with_all_names() -> None:
     assert drawn.series[0].labels == ("GR, CO, SR,\nSMR",)
 
 
-def test_an_answer_that_another_beats_in_both_is_not_on_the_line_and_the_impossible_is_said() -> (
-    None
-):
+def test_price_chart_omits_dominated_answers_and_notes_infeasible_limits() -> None:
     found = map_of(
         [
             (0.0, None, None, None, "infeasible"),
@@ -327,7 +309,7 @@ def one_bar(rows: list[dict[str, Any]]) -> list[Chart]:
     ]
 
 
-def test_pictures_of_a_problem_stand_with_their_instance(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_page_groups_pictures_by_instance(monkeypatch: pytest.MonkeyPatch) -> None:
     fake_pictures(monkeypatch, one_bar)
     made = build_page(
         [
@@ -343,7 +325,7 @@ def test_pictures_of_a_problem_stand_with_their_instance(monkeypatch: pytest.Mon
     approved(one.pictures[0].command)
 
 
-def test_pictures_that_cannot_be_made_are_said_and_take_nothing_with_them(
+def test_page_notes_pictures_that_fail_and_keeps_the_rest(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     def broken(rows: Any) -> Any:
@@ -360,7 +342,7 @@ def test_pictures_that_cannot_be_made_are_said_and_take_nothing_with_them(
     assert "This picture cannot be drawn: TypeError" in text
 
 
-def test_of_very_many_instances_the_first_are_pictured_and_all_have_tables(
+def test_page_of_many_instances_draws_the_first_and_tabulates_all(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     fake_pictures(monkeypatch, one_bar)
@@ -375,7 +357,7 @@ def test_of_very_many_instances_the_first_are_pictured_and_all_have_tables(
     approved("\n".join(problem.notes))
 
 
-def test_a_frontier_stands_with_the_runs_of_the_same_reading_only() -> None:
+def test_page_shows_frontier_only_with_runs_of_equal_options() -> None:
     rows = [
         row("GR"),
         row("GR", options={"alpha": 0.05}),
@@ -390,7 +372,7 @@ def test_a_frontier_stands_with_the_runs_of_the_same_reading_only() -> None:
     approved(other.pictures[0].command)
 
 
-def test_the_summary_says_who_is_best_how_far_the_others_are_and_what_failed() -> None:
+def test_summary_names_best_methods_gaps_and_failures() -> None:
     rows = [
         *two_instances(),
         failed("CO", error="no bandwidth"),
@@ -403,42 +385,7 @@ def test_the_summary_says_who_is_best_how_far_the_others_are_and_what_failed() -
     assert build_page(rows).problems[0].failures is not None
 
 
-def test_methods_that_are_as_far_from_the_bound_are_told_together() -> None:
-    alike = [row(method, instance) for method in ("GR", "CO") for instance in ("one", "two")]
-    proof = [
-        row("optimal", instance, bound=0.01, metrics={"penalty": 0.01})
-        for instance in ("one", "two")
-    ]
-
-    approved(build_page([*proof, *alike]).problems[0].sentences[1])
-    nobody = [row("optimal", bound=0.01), row("optimal", "two", bound=0.01), *alike]
-    approved(build_page(nobody).problems[0].sentences[1])
-    several = [
-        row(method, instance) for method in ("SR", "SMR", "SMP") for instance in ("one", "two")
-    ]
-    worse = [row("threshold", metrics={"penalty": 0.15})]
-    approved(build_page([*proof, *alike, *several, *worse]).problems[0].sentences[1])
-
-
-def test_a_distance_too_small_for_its_digits_is_not_told_as_zero() -> None:
-    proof = row("stable", metrics={"slack": 0.0})
-    fair = row("fair", objective_name="slack", bound=0.0, metrics={"slack": 0.0})
-    said = build_page([proof, fair, row("GR", metrics={"slack": 0.00002})]).problems[0].sentences
-    approved(said[1])
-
-
-def test_each_reason_of_failures_is_counted_for_itself() -> None:
-    rows = [
-        row("GR"),
-        failed("CO", seed=0, error="a"),
-        failed("CO", seed=1, error="b"),
-        failed("CO", seed=2, error="b"),
-    ]
-    said = build_page(rows).problems[0].sentences
-    approved(said[1:])
-
-
-def test_what_was_run_counts_runs_as_the_summary_does_and_frontiers_apart() -> None:
+def test_page_counts_runs_and_frontiers_separately() -> None:
     made = build_page([row("GR"), failed("CO"), frontier(), frontier("two", error="no time")])
     approved(made.problems[0].sentences[0])
     assert [column.name for column in made.ran.columns][-3:] == ["runs", "failed", "frontiers"]
@@ -455,7 +402,7 @@ def page(tmp_path: Path, rows: list[dict[str, Any]]) -> str:
     )[0].read_text()
 
 
-def test_the_page_is_whole_ordered_and_loads_nothing(tmp_path: Path) -> None:
+def test_page_is_complete_ordered_html_without_external_links(tmp_path: Path) -> None:
     text = page(
         tmp_path,
         [
@@ -494,7 +441,7 @@ def test_the_page_is_whole_ordered_and_loads_nothing(tmp_path: Path) -> None:
     assert len(text) < 2_000_000
 
 
-def test_the_policy_of_the_page_lets_its_own_script_run_and_nothing_else(tmp_path: Path) -> None:
+def test_content_policy_of_page_allows_only_its_own_script(tmp_path: Path) -> None:
     text = page(tmp_path, [row()])
     script = re.findall(r"<script>(.*?)</script>", text, re.DOTALL)
     assert len(script) == 1
@@ -509,9 +456,7 @@ def test_the_policy_of_the_page_lets_its_own_script_run_and_nothing_else(tmp_pat
 
 
 @pytest.mark.slow
-def test_names_and_errors_are_shown_as_text(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_page_escapes_names_and_errors(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     series = Series(NASTY, (1, 2), (1, 2), "points", (NASTY, "b"), (NASTY, ""))
     fake_pictures(
         monkeypatch, lambda rows: [Chart("c", NASTY, NASTY, NASTY, (series,), NASTY, note=NASTY)]
@@ -530,7 +475,7 @@ def test_names_and_errors_are_shown_as_text(
 
 
 @pytest.mark.slow
-def test_the_page_holds_every_table_number_and_command(tmp_path: Path) -> None:
+def test_page_contains_every_number_error_and_command(tmp_path: Path) -> None:
     rows = [*two_instances(), failed("CO", error="why not")]
     text = page(tmp_path, rows)
     for made in (run_command(each) for each in rows):
@@ -543,41 +488,7 @@ def test_the_page_holds_every_table_number_and_command(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_the_page_is_the_same_every_time(tmp_path: Path) -> None:
-    rows = [*two_instances()[:3], frontier()]
-    assert page(tmp_path, rows) == page(tmp_path, rows)
-
-
-def luminance(color: str) -> float:
-    parts = [int(color[place : place + 2], 16) / 255 for place in (1, 3, 5)]
-    red, green, blue = (
-        part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts
-    )
-    return 0.2126 * red + 0.7152 * green + 0.0722 * blue
-
-
-def contrast(one: str, other: str) -> float:
-    light, dark = sorted((luminance(one), luminance(other)), reverse=True)
-    return (light + 0.05) / (dark + 0.05)
-
-
-@pytest.mark.parametrize("scheme", [0, 1], ids=["light", "dark"])
-def test_text_and_series_stand_out_from_the_paper_in_both_schemes(scheme: int) -> None:
-    pairs = re.findall(
-        r"--([\w-]+): light-dark\((#\w{6}), (#\w{6})\)", (PAGE / "style.css").read_text()
-    )
-    colors = {name: values[scheme] for name, *values in pairs}
-    assert contrast("#000000", "#ffffff") == pytest.approx(21)
-    for name in ("ink", "quiet", "link", "alarm"):
-        for ground in ("paper", "raised"):
-            assert contrast(colors[name], colors[ground]) >= 4.5, (name, ground)
-    series = [name for name in colors if name.startswith("series")]
-    assert len(series) == 10
-    assert all(contrast(colors[name], colors["paper"]) >= 3 for name in series)
-
-
-@pytest.mark.slow
-def test_figures_and_tables_are_files_of_their_own(tmp_path: Path) -> None:
+def test_report_writes_figures_and_tables_as_files(tmp_path: Path) -> None:
     rows = [
         each | {"metrics": {"penalty": each["metrics"]["penalty"]}} for each in two_instances()
     ] + [frontier()]
@@ -608,11 +519,11 @@ def test_figures_and_tables_are_files_of_their_own(tmp_path: Path) -> None:
         ("draw-12345 of /data/20000.json, 0.123456", "draw-12345 of /data/20000.json, 0.123456"),
     ],
 )
-def test_long_numbers_are_grouped_and_names_and_fractions_are_not(text: str, shown: str) -> None:
+def test_grouped_separates_thousands_except_in_names_and_fractions(text: str, shown: str) -> None:
     assert grouped(text) == shown
 
 
-def test_a_wheel_carries_every_part_of_the_page() -> None:
+def test_wheel_contains_every_page_asset() -> None:
     settings = tomllib.loads((PAGE.parents[2] / "pyproject.toml").read_text())["tool"][
         "setuptools"
     ]["package-data"]
@@ -627,21 +538,7 @@ def test_a_wheel_carries_every_part_of_the_page() -> None:
 # On the command line
 
 
-@pytest.mark.slow
-def test_report_writes_the_page_from_several_files(tmp_path: Path) -> None:
-    one, two = (
-        written(tmp_path / "1.jsonl", two_instances()),
-        written(tmp_path / "2.jsonl", [row("CO")]),
-    )
-    out = tmp_path / "page.html"
-    found = CliRunner().invoke(app, ["report", str(one), str(two), "--out", str(out)])
-    assert found.exit_code == 0, found.exception
-    assert (
-        shlex.join(["cotenant", "report", str(one), str(two), "--out", str(out)]) in out.read_text()
-    )
-
-
-def test_an_output_that_cannot_be_written_is_refused_before_any_work(tmp_path: Path) -> None:
+def test_report_refuses_unwritable_output_before_work(tmp_path: Path) -> None:
     runs = written(tmp_path / "runs.jsonl", [row()])
     (tmp_path / "file").write_text("")
     page, file = str(tmp_path / "p.html"), str(tmp_path / "file")
@@ -659,7 +556,7 @@ def test_an_output_that_cannot_be_written_is_refused_before_any_work(tmp_path: P
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("in_this_process")
-def test_compare_keeps_rows_and_frontiers_and_goes_on_where_it_was(tmp_path: Path) -> None:
+def test_compare_resumes_rows_and_frontiers_of_output_file(tmp_path: Path) -> None:
     out, page = str(tmp_path / "runs.jsonl"), str(tmp_path / "page.html")
     words = ("compare", "colocation/tiny", "-m", "optimal", "-m", "GR", "--frontier", "--out", out)
     for _ in range(2):
@@ -672,14 +569,16 @@ def test_compare_keeps_rows_and_frontiers_and_goes_on_where_it_was(tmp_path: Pat
     assert "cotenant solve colocation/tiny -m GR --time-limit 5" in Path(page).read_text()
 
 
-def test_frontiers_of_a_problem_without_them_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_compare_refuses_frontier_of_problem_without_frontiers(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.delattr("cotenant.analysis.colocation.frontier.price_frontiers")
     with refused(InvalidOption):
         cotenant.compare([cotenant.read("colocation/tiny")], ["GR"], frontier=True)
 
 
 @pytest.mark.parametrize("library", ["jinja2", "matplotlib"])
-def test_without_the_libraries_a_page_is_refused(
+def test_report_without_plot_libraries_is_refused(
     library: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, library, None)
@@ -688,14 +587,3 @@ def test_without_the_libraries_a_page_is_refused(
     found = CliRunner().invoke(app, words)
     assert isinstance(found.exception, InvalidOption)
     approved(str(found.exception))
-
-
-@pytest.mark.slow
-def test_the_rows_of_a_real_comparison_make_a_page(tmp_path: Path) -> None:
-    market, scheduling = cotenant.read("market/tiny"), cotenant.read("scheduling/tiny")
-    rows = cotenant.compare([market], ["fisher", "PRD"], time_limit=600, seeds=range(2)).rows
-    rows += cotenant.compare([scheduling], ["REF", "FIFO"], time_limit=600, seeds=range(2)).rows
-    text = page(tmp_path, rows)
-    assert 'id="market"' in text
-    assert 'id="scheduling"' in text
-    assert "FILE stands for an instance&#39;s file" in text

@@ -36,7 +36,7 @@ def twenty() -> list[Row]:
 
 
 @pytest.mark.slow
-def test_a_page_of_twenty_instances_is_below_a_megabyte(twenty: list[Row], tmp_path: Path) -> None:
+def test_page_of_twenty_instances_is_below_a_megabyte(twenty: list[Row], tmp_path: Path) -> None:
     (page,) = write_report(twenty, tmp_path / "x.html")
     assert page.stat().st_size < 1e6
     text = page.read_text()
@@ -45,9 +45,7 @@ def test_a_page_of_twenty_instances_is_below_a_megabyte(twenty: list[Row], tmp_p
 
 
 @pytest.mark.slow
-def test_one_says_how_many_instances_are_drawn_or_that_a_summary_will_do(
-    twenty: list[Row], tmp_path: Path
-) -> None:
+def test_page_draws_as_many_instances_as_the_options_say(twenty: list[Row], tmp_path: Path) -> None:
     made = build_page(twenty, shown=2)
     (problem,) = made.problems
     assert [bool(each.pictures) for each in problem.instances] == [True] * 2 + [False] * 18
@@ -63,7 +61,7 @@ def test_one_says_how_many_instances_are_drawn_or_that_a_summary_will_do(
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("in_this_process")
-def test_the_command_line_takes_both(tmp_path: Path) -> None:
+def test_report_command_takes_summary_only_and_instances_shown(tmp_path: Path) -> None:
     rows, page = tmp_path / "rows.jsonl", tmp_path / "x.html"
     given = ("compare", "colocation/tiny", "-m", "GR", "-m", "SMR", "--out", str(rows))
     assert run(*given).returncode == 0
@@ -79,7 +77,7 @@ def test_the_command_line_takes_both(tmp_path: Path) -> None:
 LINE = Chart("a", "A", "x", "y", (Series("s", (0, 1), (1.0, 2.0)),), "Lines. Least: s with 1.")
 
 
-def test_a_caption_is_the_finding_of_this_picture_on_two_lines() -> None:
+def test_finding_is_last_sentence_of_alternative_text_and_short() -> None:
     assert finding(LINE) == "Least: s with 1."
     approved(finding(replace(LINE, alt="only words. And more.")))
     long = finding(replace(LINE, alt=f"Means: {'a long list, ' * 40}."))
@@ -87,7 +85,7 @@ def test_a_caption_is_the_finding_of_this_picture_on_two_lines() -> None:
     assert long.endswith("list ...")
 
 
-def test_no_picture_stands_twice() -> None:
+def test_once_removes_equal_pictures() -> None:
     other = replace(LINE, name="b", title="B")
     moved = replace(LINE, name="c", series=(Series("s", (0, 1), (1.0, 3.0)),))
     kept = once([LINE, other, moved])
@@ -100,7 +98,7 @@ def test_no_picture_stands_twice() -> None:
     assert len(once([cells, replace(cells, name="n"), replace(cells, values=((2.0,),))])) == 2
 
 
-def test_more_lines_than_can_be_told_apart_get_a_frame_each() -> None:
+def test_chart_of_many_lines_has_one_frame_per_line() -> None:
     lines = [Series(f"line {k}", (0, 1, 2), (float(k), 1.5, 2.0)) for k in range(MOST_LINES + 1)]
     few = chart_figure(replace(LINE, series=tuple(lines[:-1])))
     assert len(few.axes) == 1
@@ -112,7 +110,7 @@ def test_more_lines_than_can_be_told_apart_get_a_frame_each() -> None:
     assert [np.isnan(line.get_xdata()).sum() for line in gray] == [len(lines)] * len(lines)
 
 
-def test_counts_have_whole_ticks() -> None:
+def test_axis_of_integers_has_integer_ticks() -> None:
     counts = chart_figure(replace(LINE, series=(Series("s", (0, 1, 2), (0.0, 1.0, 1.0)),)))
     for axis in (counts.axes[0].xaxis, counts.axes[0].yaxis):
         assert all(tick == round(tick) for tick in axis.get_ticklocs())
@@ -121,7 +119,7 @@ def test_counts_have_whole_ticks() -> None:
 
 
 @pytest.mark.slow
-def test_the_words_that_stand_on_a_page_are_explained(twenty: list[Row]) -> None:
+def test_glossary_explains_terms_on_the_page(twenty: list[Row]) -> None:
     words = dict(glossary(build_page(twenty, summary_only=True)))
     assert {"penalty", "gap", "blocking pair"} <= set(words)
     assert "phi" not in words

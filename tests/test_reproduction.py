@@ -229,7 +229,7 @@ def test_figures_and_tables_are_written_in_every_form(registry: Any, tmp_path: P
 
 
 @pytest.mark.parametrize("option", ["--figures", "--tables", "--out", "--page"])
-def test_an_output_that_cannot_be_written_is_refused_before_any_work(
+def test_report_refuses_unwritable_output_before_work(
     option: str, registry: Any, tmp_path: Path
 ) -> None:
     registry(GOOD, OTHER)

@@ -26,7 +26,7 @@ from cotenant.instances.scheduling.gadgets import figure_7
 from cotenant.instances.scheduling.generators import workload
 from cotenant.models.scheduling import Nearness
 from cotenant.solvers.outcome import Status, Stop
-from cotenant.solvers.scheduling.nearest_efficient import most_near, nearest, quicker_engine
+from cotenant.solvers.scheduling.nearest_efficient import most_near, nearest
 from cotenant.solvers.scheduling.optimum import max_utility
 from cotenant.solvers.scheduling.shapley_schedule import ref, reference
 
@@ -177,21 +177,12 @@ def test_scheduling_frontiers_equal_enumeration() -> None:
 
 
 @pytest.mark.slow
-def test_what_fairness_costs_in_figure_7() -> None:
+def test_scheduling_frontier_of_figure_7_equals_hand_calculation() -> None:
     """REF does 18 of 24 units there; all of it can be done by a schedule 48 unit-times away."""
     by_work, by_utility = price_frontiers(figure_7())
     assert (by_work.points[0].value, by_work.points[-1].value) == (0.75, 1.0)
     assert by_work.points[-1].reached == pytest.approx(48 / 18)
     assert (by_utility.points[0].value, by_utility.points[-1].value) == (72.0, 84.0)
-
-
-@pytest.mark.slow
-def test_tiny_scheduling_frontier_costs_no_efficiency() -> None:
-    for frontier in price_frontiers(cotenant.read("scheduling/tiny"), time_limit=60):
-        assert frontier.status is Status.OPTIMAL
-        assert [point.limit for point in frontier.points] == [0.0, None]
-        assert frontier.points[0].value == frontier.points[1].value
-        assert frontier.points[1].reached == 0
 
 
 def test_frontier_of_large_instance_has_fluid_bounds() -> None:
@@ -209,7 +200,7 @@ def test_frontier_of_large_instance_has_fluid_bounds() -> None:
     assert by_utility.points[1].bound > by_utility.points[1].value
 
 
-def test_without_ref_there_is_one_point_without_limit() -> None:
+def test_scheduling_frontier_without_ref_has_one_unlimited_point() -> None:
     instance = Scheduling([1] * 30, list(range(30)), [0] * 30, [3] * 30, 10)
     for frontier in price_frontiers(instance):
         (point,) = frontier.points
@@ -219,20 +210,6 @@ def test_without_ref_there_is_one_point_without_limit() -> None:
     assert (
         price_frontiers(Scheduling([1, 1], [0], [5], [1], 5)) == ()
     )  # and where nothing can be done there is none
-
-
-@pytest.mark.slow
-def test_frontier_at_time_limit_claims_only_proved_points() -> None:
-    instance = workload(
-        organizations=3, machines=6, jobs=50, horizon=400, load=1.5, rng=np.random.default_rng(2)
-    )
-    for frontier in price_frontiers(instance, time_limit=0.5):
-        for point in frontier.points:
-            assert point.value is not None
-            assert point.bound is None or point.bound >= point.value
-            assert (point.status is Status.OPTIMAL) == (point.bound == point.value)
-            assert point.reached is not None
-            assert point.limit is None or point.reached <= point.limit + 1e-12
 
 
 def test_interrupted_scheduling_frontier_keeps_known_points(interrupt_at: Any) -> None:
@@ -259,13 +236,8 @@ def test_start_farther_than_allowed_distance_is_refused() -> None:
         )
 
 
-def test_small_programs_go_to_highs_and_large_ones_to_cp_sat() -> None:
-    assert quicker_engine(figure_7()) == "highs"
-    assert quicker_engine(cotenant.read("scheduling/lpc-like")) == "cp-sat"
-
-
 @pytest.mark.slow
-def test_busy_machines_are_counted_unit_by_unit() -> None:
+def test_record_busy_machines_equal_count_by_time_unit() -> None:
     for instance in tiny_instances(11, 5):
         schedule = fifo(instance)
         busy = np.zeros(instance.horizon)
@@ -290,7 +262,7 @@ def test_busy_machines_are_counted_unit_by_unit() -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("reading", ["figure", "definition"])
-def test_debts_at_a_time_are_those_of_an_instance_that_ends_then(reading: Any) -> None:
+def test_record_debts_equal_those_of_truncated_instance(reading: Any) -> None:
     """What is owed looks only at the past, so cutting the instance at a time must not change what
     is owed by then.
     """
@@ -325,16 +297,11 @@ def test_debts_over_time_are_omitted_for_many_organizations() -> None:
     assert "20 of 40 organizations" in drawn["utilities"].note
 
 
-def test_picture_record_without_ref_has_no_debts() -> None:
-    instance = cotenant.read("scheduling/tiny")
-    assert "owed" not in record(instance, fifo(instance), reference="none")
-
-
 row = partial(recorded, "scheduling")
 """A row of a comparison, as far as pictures look at it."""
 
 
-def test_debts_are_drawn_for_the_fairest_and_the_unfairest_method() -> None:
+def test_pictures_draw_debts_of_fairest_and_unfairest_method() -> None:
     """In figure 7 round robin owes nobody anything, REF and first in, first out 24 unit-times to
     the second organization.
     """

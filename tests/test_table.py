@@ -92,17 +92,6 @@ def test_terminal_table_shows_every_cell_and_caption(
     assert caption in printed.splitlines()
 
 
-def test_wide_table_narrows_columns_before_words(shown: Callable[..., str]) -> None:
-    numbers = [Column(f"metric-{n:02}", numeric=True) for n in range(12)]
-    columns = (Column("method"), Column("status"), *numbers)
-    printed = shown(Table("wide", "", columns, (("IP-1", "feasible", *[1.25] * 12),)))
-    assert "feasible  " in printed
-    assert all(column.name in printed for column in columns)
-    narrow = (Column("word"), Column("metric", numeric=True))
-    printed = shown(Table("far-too-wide", "", narrow, (("x" * 200, 1.0),)))
-    assert printed.count("x") == 200, "folded, nothing left out"
-
-
 def test_percent_of_small_gap_is_not_zero() -> None:
     texts = {None: "-", 0.0: "0 %", 2e-9: "<0.01 %", -2e-9: ">-0.01 %", 1e-4: "0.01 %"}
     assert {value: percent(value) for value in [*texts, 12.0]} == texts | {12.0: "12 times"}
@@ -136,17 +125,6 @@ def test_markdown_escapes_marks_and_keeps_columns() -> None:
     assert r"SR\_2 failed" in lines
     unescaped = [line.replace(r"\|", "").count("|") for line in lines[2:7]]
     assert unescaped == [3] * 5
-
-
-def test_comparison_csv_has_unique_headers() -> None:
-    done = cotenant.compare([cotenant.read("colocation/tiny")], ["optimal", "stable", "GR"])
-    (table,) = comparison_tables(done).values()
-    header, *lines = list(csv.reader(io.StringIO(table.csv())))
-    assert len(set(header)) == len(header)
-    assert {"penalty", "gap_penalty"} <= set(header)
-    greedy = dict(zip(header, lines[2], strict=True))
-    assert greedy["gap_blocking_pairs"] == "", "nothing is a fraction of a bound of 0"
-    assert greedy["difference_blocking_pairs"] == greedy["blocking_pairs"] != "0.0"
 
 
 FEW = {
@@ -224,12 +202,6 @@ def test_status_shows_gap_and_certification() -> None:
         (table,) = comparison_tables(Comparison([line, row("GR")])).values()
         assert table.texts()[0][1] == words
         assert any("verify accepted" in note for note in table.notes) is (words != "optimal")
-
-
-def test_long_status_is_wrapped_before_table_is_stacked(shown: Callable[..., str]) -> None:
-    numbers = [Column(f"metric-{n}", numeric=True, rank=n + 1) for n in range(9)]
-    columns = (Column("method", wrap=False), Column("status"), *numbers)
-    approved(shown(Table("t", "", columns, (("fair", "optimal, then gap 5.00 %", *[1.25] * 9),))))
 
 
 def test_selected_columns_follow_row_names_in_the_given_order() -> None:

@@ -78,13 +78,13 @@ PICTURES: list[Picture] = [
     "width", [LEAST_WIDTH, *(pytest.param(w, marks=pytest.mark.slow) for w in WIDTHS[1:])]
 )
 @pytest.mark.parametrize("picture", PICTURES, ids=lambda picture: picture.name)
-def test_every_text_of_a_picture_is_on_its_canvas(picture: Picture, width: float | None) -> None:
+def test_picture_texts_are_inside_canvas(picture: Picture, width: float | None) -> None:
     assert outside(picture, width) == []
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("problem", having("pictures"))
-def test_every_text_of_the_pictures_of_a_comparison_is_on_its_canvas(problem: str) -> None:
+def test_comparison_picture_texts_are_inside_canvas(problem: str) -> None:
     found = drawn(problem, runs(problem))
     assert found
     assert [it for each in found for width in WIDTHS for it in outside(each, width)] == []
@@ -92,7 +92,7 @@ def test_every_text_of_the_pictures_of_a_comparison_is_on_its_canvas(problem: st
 
 @pytest.mark.slow
 @pytest.mark.parametrize("problem", PROBLEM_NAMES)
-def test_every_text_of_the_picture_of_an_answer_is_on_its_canvas(problem: str) -> None:
+def test_answer_picture_texts_are_inside_canvas(problem: str) -> None:
     instance = cotenant.read(f"{problem}/tiny")
     method = next(each for each in catalog.methods(problem) if each.applies_to(instance))
     result = cotenant.solve(instance, method.name, time_limit=20)
@@ -101,11 +101,11 @@ def test_every_text_of_the_picture_of_an_answer_is_on_its_canvas(problem: str) -
     assert [it for each in found for width in WIDTHS for it in outside(each, width)] == []
 
 
-def test_ratios_to_a_best_of_0_say_nothing() -> None:
+def test_has_ratios_is_false_where_best_is_zero() -> None:
     assert not has_ratios({"stable": [0.0, 0.0], "SMR": [634.0, 20.0]}, "min")
     assert has_ratios({"stable": [0.0, 1.0], "SMR": [634.0, 20.0]}, "min")
 
 
-def test_a_heading_has_three_lines_at_most() -> None:
+def test_latex_heading_has_at_most_three_lines() -> None:
     assert len(_lines("a b c d e f g (h 0)", 3)) == 3
     assert _lines("mean penalty", 40) == ["mean penalty"]

@@ -44,7 +44,7 @@ def test_rounds_alternate_between_jobs_of_one_type() -> None:
     assert np.ptp(found.throughput) <= 4 / 80 * (1 + 1e-9)
 
 
-def test_rounds_are_an_option_of_the_command_line() -> None:
+def test_solve_command_takes_rounds_option() -> None:
     asked = ("solve", "accelerators/tiny", "-m", "max-min", "-o", "rounds=9")
     shown = terminal.run(*asked)
     assert "in rounds" in shown.stdout
@@ -56,7 +56,7 @@ def test_rounds_are_an_option_of_the_command_line() -> None:
 
 
 @pytest.mark.parametrize("seed", seeds(20, 3))
-def test_frontier_over_floors_is_proved_at_every_point(seed: int) -> None:
+def test_accelerator_frontier_is_optimal_at_every_point(seed: int) -> None:
     instance = drawn(seed)
     (frontier,) = price_frontiers(instance, points=4)
     assert frontier.status == "optimal"

@@ -20,7 +20,7 @@ from cotenant.cluster.fairness.emit import emit
 from cotenant.cluster.fairness.page import write_fairness_report
 from cotenant.cluster.fairness.tables import debts_table
 from cotenant.cluster.fairness.words import fairness_head, fairness_lines, verdict
-from cotenant.instances.problem.errors import InvalidFile, InvalidInstance, InvalidOption
+from cotenant.instances.problem.errors import InvalidFile, InvalidOption
 from cotenant.instances.scheduling import Scheduling, psi
 from cotenant.instances.scheduling.accounts import Source, waits
 from cotenant.instances.scheduling.formats import read_log
@@ -365,12 +365,6 @@ def test_single_account_has_zero_debt_and_users_can_be_chosen(exported) -> None:
     assert "one account" not in " ".join(Source(machines=4, by="user").read(path).notes)
 
 
-def test_notes_on_windows_are_not_repeated(exported) -> None:
-    late = [job(str(n), "bio", 3600 * n, 3600 * n + 3700, 60) for n in range(5)]
-    text = " ".join(" ".join(fairness_lines(judged(exported(late), windows="1h"))).split())
-    approved(text)
-
-
 def test_by_user_and_top_options(exported) -> None:
     jobs = [job(str(n), f"a{n}", n, n, 100 + n) for n in range(70)]
     path = exported(jobs)
@@ -558,21 +552,6 @@ def test_fairness_command_exit_code_follows_limit(exported) -> None:
     approved(refused.stderr)
     two = run("advise", "fairness", path, "--partition", "batch", "--partition", "batch")
     assert two.stdout.count("partition batch:") == 2
-
-
-def test_debt_picture_equals_debts(exported) -> None:
-    found = judged(exported(LATE), windows="1h")
-    chart = found.picture()
-    assert [series.name for series in chart.series] == ["bio", "phy"]
-    assert [series.y[-1] for series in chart.series] == pytest.approx(found.owed.tolist())
-    whole = judged(exported(LATE)).picture()
-    assert len(whole.series[0].x) == 13
-
-
-def test_fairness_window_without_jobs_is_refused(exported) -> None:
-    jobs = [job("1", "a", 0, 0, 60), job("2", "a", 10000, 10000, 60)]
-    with refused(InvalidInstance):
-        judged(exported(jobs), windows=f"{at(5000)}/{at(6000)}")
 
 
 @pytest.mark.slow

@@ -55,13 +55,13 @@ def test_known_inconsistencies_of_thesis_are_found() -> None:
 @pytest.mark.parametrize(
     ("path", "value"), [("another blade", 2.2785), ("two hops", 2.9444), ("one hop", 4.8889)]
 )
-def test_break_even_is_where_both_energies_are_equal(path: str, value: float) -> None:
+def test_break_even_has_equal_energies(path: str, value: float) -> None:
     reuse = break_even(path)  # type: ignore[arg-type]
     assert reuse == pytest.approx(value, abs=5e-5)
     assert migration_energy(path, reuse) == pytest.approx(remote_energy(path, reuse))  # type: ignore[arg-type]
 
 
-def test_every_constant_has_a_unit_and_a_source() -> None:
+def test_thesis_constants_have_units_and_sources() -> None:
     for constant in THESIS.constants():
         assert constant.unit
         assert "4." in constant.source

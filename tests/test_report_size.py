@@ -11,7 +11,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 from support.messages import approved
-from support.terminal import run
 
 import cotenant
 from cotenant.analysis.report.content import MOST_PICTURED, build_page
@@ -57,21 +56,6 @@ def test_page_draws_as_many_instances_as_the_options_say(twenty: list[Row], tmp_
     assert (problem.instances, problem.runs) == ((), None)
     assert problem.tables
     assert problem.pictures
-
-
-@pytest.mark.slow
-@pytest.mark.usefixtures("in_this_process")
-def test_report_command_takes_summary_only_and_instances_shown(tmp_path: Path) -> None:
-    rows, page = tmp_path / "rows.jsonl", tmp_path / "x.html"
-    given = ("compare", "colocation/tiny", "-m", "GR", "-m", "SMR", "--out", str(rows))
-    assert run(*given).returncode == 0
-    for option, pictures in (("--summary-only", False), ("--instances-shown=1", True)):
-        done = run("report", str(rows), "--out", str(page), option)
-        assert done.returncode == 0, done.stderr
-        text = page.read_text()
-        assert ("Blocking pairs against the least gain" in text) is pictures
-        assert option.partition("=")[0] in text, "the command that makes the page again"
-    assert run("report", str(rows), "--out", str(page), "--instances-shown=-1").returncode == 2
 
 
 LINE = Chart("a", "A", "x", "y", (Series("s", (0, 1), (1.0, 2.0)),), "Lines. Least: s with 1.")

@@ -159,7 +159,11 @@ class _Judge:
         return Recheck(
             tuple(self.broken),
             () if self.broken else tuple(unproved),
-            (*NOT_LOOKED_AT, *["options"] * (self.method.kind == "simulation"), *hints),
+            (
+                *NOT_LOOKED_AT,
+                *["options"] * (self.method is not None and self.method.kind == "simulation"),
+                *hints,
+            ),
             "claimed" if unproved else "proved" if some else "none",
         )
 

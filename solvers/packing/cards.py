@@ -9,7 +9,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -258,7 +258,8 @@ def _ways(sizes: Integers, units: int) -> float:
     return float(ways.sum())
 
 
-class Filled(NamedTuple):
+@dataclass(frozen=True, eq=False)
+class Filled:
     """Servers filled so far, and the prices at which they are filled.
 
     Attributes

@@ -9,6 +9,8 @@ from inspect import getdoc, signature
 from pathlib import Path
 from typing import Any, Literal
 
+from pydantic import ConfigDict
+
 from ..analysis.report.picture import Picture
 from ..instances.problem.option_types import validate_options
 from ..instances.problem.options import accepts
@@ -37,6 +39,8 @@ class Finding:
     cause : of a difference, why: found by working it out or by a run in which the cause was taken
         away, or what runs ruled out; "" where nothing was tested.
     """
+
+    __pydantic_config__ = ConfigDict(extra="forbid")  # of rows that are read from files
 
     what: str
     paper: str

@@ -24,22 +24,8 @@ from .experiment import Experiment, Finding, Verdict
 
 VERDICTS: tuple[str, ...] = get_args(Verdict)
 
-
 ExperimentRow = dict[str, Any]
 """An experiment that was run, as a JSONL file keeps it: the fields of `ExperimentDocument`."""
-
-
-class FindingDocument(BaseModel):
-    """A finding."""
-
-    model_config = KEPT | {"extra": "forbid"}
-
-    what: str
-    paper: str
-    ours: str
-    verdict: Verdict
-    note: str = ""
-    cause: str = ""
 
 
 class FileDocument(BaseModel):
@@ -73,7 +59,7 @@ class ExperimentDocument(BaseModel):
     command: str
     status: Literal["done", "failed", "skipped"]
     seconds: Number
-    findings: Entries[FindingDocument]
+    findings: Entries[Finding]
     pictures: Entries[str]
     versions: dict[str, str]
     error: str | None = None

@@ -96,7 +96,7 @@ def test_figure_10_counts_blocking_pairs_by_definition() -> None:
         assert series.y == tuple(median.tolist())
 
 
-def test_figure_8_s_rank_correlation_is_spearman_s_formula_by_hand() -> None:
+def test_figure_8_rank_correlation_equals_spearman_formula() -> None:
     parts = figure_8(agents=400, draws=1)
     given = Setting(agents=400, draws=1)
     people = given.population(0)
@@ -119,7 +119,7 @@ def ranked(values: list[float]) -> list[float]:
     return [(low + 1 + high) / 2 for low, high in zip(below, upto, strict=True)]
 
 
-def test_figure_9_s_shares_are_the_expectation_over_agents_dealt_at_random() -> None:
+def test_figure_9_shares_equal_expectation_over_random_assignment() -> None:
     parts = figure_9(agents=60, draws=1)
     given = Setting(agents=60, draws=1)
     people = given.population(0)
@@ -204,7 +204,7 @@ def test_cooper_claims_follow_policy_results(
 
 
 @pytest.mark.slow
-def test_a_perfect_prediction_leaves_stable_policies_as_they_are(tmp_path: Path) -> None:
+def test_perfect_prediction_keeps_stability_of_stable_policies(tmp_path: Path) -> None:
     """All lose the same beside a job, so that any sample says all."""
     what = "SMR, stability (median blocking pairs)"
     assert found(figure_12(agents=200, draws=2, repeats=2))[what].verdict == "differs"
@@ -220,7 +220,7 @@ def written(folder: Path, instance: Colocation) -> str:
     return str(folder / "matrix.json")
 
 
-def test_attribution_does_not_strengthen_under_a_complementary_policy() -> None:
+def test_figure_13_attribution_claim_fails_under_complementary_policy() -> None:
     what = "in larger systems more contentious jobs have larger penalties"
     assert found(figure_13(largest=200, draws=5, proved=0))[what].verdict == "reproduced"
     assert found(figure_13(policy="CO", largest=200, draws=5, proved=0))[what].verdict == "differs"
@@ -230,7 +230,7 @@ def test_attribution_does_not_strengthen_under_a_complementary_policy() -> None:
 
 
 @pytest.mark.slow
-def test_the_proved_pairings_bound_every_policy() -> None:
+def test_proved_pairings_bound_every_policy() -> None:
     parts = figure_11(agents=120, draws=2)
     claims = found(parts)
     for mix in ("uniform", "beta-low", "gaussian", "beta-high"):
@@ -276,7 +276,7 @@ def test_random_tie_breaking_keeps_penalty_order() -> None:
     assert shared
 
 
-def test_an_odd_population_and_a_form_without_a_matrix_are_refused() -> None:
+def test_odd_population_and_form_without_matrix_are_refused() -> None:
     with refused(InvalidOption):
         figure_7(agents=7)
     with refused(InvalidOption):

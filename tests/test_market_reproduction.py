@@ -42,7 +42,7 @@ def picture(parts: Any, name: str) -> Any:
 # --- sharing cores --------------------------------------------------------------------------------
 
 
-def test_the_total_utilities_drawn_are_those_of_amdahl_s_law_by_hand() -> None:
+def test_figure_3_11_utilities_equal_amdahl_law() -> None:
     parts = figure_3_11(largest=10, draws=1)
     market = population(users=10, servers=10, rng=np.random.default_rng([0, 10, 0]))
     total = {}
@@ -103,7 +103,7 @@ def test_reproduced_envy_claims_fail_for_unfair_market(
     assert found(figure_3_13(largest=20, draws=1))[shares].verdict == "differs"
 
 
-def test_envy_maps_show_the_worst_pair_that_the_findings_name() -> None:
+def test_envy_maps_show_worst_pair_of_findings() -> None:
     parts = figure_3_12(users=40, groups=4)
     for name, slug in (("G-I", "g-i"), ("PF", "pf"), ("FM", "fm")):
         drawn = picture(parts, f"market-figure-3.12-{slug}")
@@ -129,7 +129,7 @@ def written(folder: Path, curves: dict[str, tuple[float, float]], name: str = "p
     return str(folder / name)
 
 
-def test_karp_flatt_s_fractions_are_those_the_run_times_were_made_of(tmp_path: Path) -> None:
+def test_karp_flatt_recovers_fractions_of_run_times(tmp_path: Path) -> None:
     path = written(tmp_path, {"a": (0.6, 0.0), "b": (0.9, 0.0)})
     parts = figure_3_4(profile=path)
     assert picture(parts, "market-figure-3.4").series[0].y == pytest.approx((0.6, 0.9))
@@ -157,7 +157,7 @@ def test_reproduced_fraction_claims_fail_for_other_times(tmp_path: Path) -> None
     )
 
 
-def test_predicted_run_times_of_an_exact_law_are_exact_and_of_another_are_not(
+def test_predicted_run_times_are_exact_only_under_amdahl_law(
     tmp_path: Path,
 ) -> None:
     exact = found(figure_3_10(profile=written(tmp_path, {"canneal": (0.7, 0.0), "b": (0.9, 0.0)})))

@@ -78,14 +78,10 @@ def wrong_field(error: pydantic.ValidationError) -> tuple[list[str | int], str, 
     first = error.errors(include_url=False)[0]
     place = [part for part in first["loc"] if not (isinstance(part, str) and part.endswith("]"))]
     seen = "missing" if first["type"] == "missing" else shortened(first["input"])
-    words = (
-        first["msg"]
-        .removeprefix("Input should be ")
-        .removeprefix("Value error, ")
-        .removeprefix("Field required")
-        .partition(" or instance of ")[0]
-    )
-    return place, seen, words or "a value"
+    message = first["msg"].replace(" or an instance of ", " or instance of ")
+    message = message.partition(" or instance of ")[0].removeprefix("Input should be ")
+    message = message.removeprefix("Value error, ").removeprefix("Field required")
+    return place, seen, message or "a value"
 
 
 def in_words(place: list[str | int]) -> str:

@@ -32,14 +32,16 @@ from ...models.scheduling import (
 from ...models.scheduling.intervals import Objective
 from ..engines import EngineName, solve_cp_sat, solve_program
 from ..outcome import Clock, Outcome, Report, Status, Stop
+from ..routes import Routed
 from .event_loop import simulate
 
 _STARTS = ("FIFO", "ROUNDROBIN", "FAIRSHARE", "UTFAIRSHARE", "CURRFAIRSHARE")
 
 
 @dataclass(frozen=True)
-class OptimumLimits:
-    """Sizes of time-indexed programs for `max_utilization` and `max_utility`.
+class OptimumLimits(Routed):
+    """Sizes of time-indexed programs for `max_utilization` and `max_utility`, and which of the two
+    programs may run.
 
     Attributes
     ----------
@@ -52,6 +54,7 @@ class OptimumLimits:
     entries: int = 20_000_000
     quick_columns: int = 5_000
     quick_entries: int = 1_000_000
+    routes: frozenset[str] = frozenset({"intervals", "time-indexed"})
 
 
 LIMITS = OptimumLimits()
@@ -61,8 +64,10 @@ def quicker_engine(instance: Scheduling, limits: OptimumLimits = LIMITS) -> Engi
     """Engine for an instance: HiGHS on a small time-indexed program and for different speeds, else
     CP-SAT on intervals.
     """
-    if instance.speed is not None:
+    if instance.speed is not None or "intervals" not in limits.routes:
         return "highs"
+    if "time-indexed" not in limits.routes:
+        return "cp-sat"
     small = columns_needed(instance) <= limits.quick_columns
     small = small and entries_needed(instance) <= limits.quick_entries
     return "highs" if small else "cp-sat"
@@ -157,7 +162,7 @@ def optimum(
         refuse_speeds()
     columns, entries = columns_needed(instance), entries_needed(instance)
     large = engine == "highs" and (columns > limits.columns or entries > limits.entries)
-    if large and instance.speed is None:
+    if large and instance.speed is None and "intervals" in limits.routes:
         raise InvalidOption(
             f"engine is 'highs'; its program would have {columns} columns and {entries} "
             f"entries; at most {limits.columns} and {limits.entries} are taken. "

@@ -418,5 +418,5 @@ def schedules() -> Iterator[Case]:
         yield from drawn(f"{name}, fast", partial(make, fastest=2), 1)
     for path in files("traces/*.swf.gz"):
         for begin in (5_000_000, 10_000_000):
-            window = Window(begin=begin, length=7_200, organizations=3)
+            window = Window(begin=begin, length=7_200, organizations=3, machines=64)
             yield Case(f"{path.name[:9]} at {begin}", partial(swf, path, settings=window), {})

@@ -491,7 +491,7 @@ def test_public_functions_and_classes_have_a_docstring() -> None:
 
 
 BUDGET = {
-    "solvers": (40_492, 26_697),
+    "solvers": (40_497, 26_701),
     "analysis": (20_389, 13_974),
     "instances": (21_506, 14_372),
     "models": (5_305, 3_416),
@@ -502,7 +502,7 @@ BUDGET = {
     "papers": (6_164, 4_504),
     "cli": (3_738, 2_533),
     "tests": (55_682, 44_167),
-    "benchmarks": (6_948, 5_383),
+    "benchmarks": (6_977, 5_407),
 }
 """Lines of each layer's Python files, and those of code (without blanks, comments and docstrings):
 whoever adds takes out, or changes a row in a commit of its own that says why.

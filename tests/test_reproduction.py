@@ -131,7 +131,7 @@ def test_list_with_names_shows_experiment_options() -> None:
     done = call("--list", "colocation-figure-8", "numa-figure-4.2", "--format", "csv")
     assert done.exit_code == 0
     rows = {row["option"]: row for row in csv.DictReader(done.stdout.splitlines())}
-    assert {"agents", "draws", "gpu"} <= set(rows)
+    assert {"agents", "draws", "model_seed"} <= set(rows)
     assert all("see `" not in row["meaning"] for row in rows.values()), "followed to its meaning"
 
 

@@ -32,7 +32,6 @@ from ...solvers.outcome import Status
 from ..experiment import Variations, draws, each
 
 Order = Literal["index", "random"]
-Gpu = Literal["k80", "p100", "v100"]
 Form = Literal["instance", "fair-co2", "gavel", "penalty-csv", "slowdown-csv"]
 
 CONVENTIONAL = ("GR", "CO")
@@ -80,7 +79,6 @@ class Setting:
     form : how that file is read: a cotenant instance, or a foreign format of `cotenant convert`.
         Without bandwidths a job counts as the more contentious the more it makes the others lose,
         mean over co-runners.
-    gpu : which of Gavel's tables.
     model_seed : of the contention model; another seed, another matrix.
 
     Raises
@@ -103,7 +101,6 @@ class Setting:
     ties: Ties = "own"
     matrix: str | None = None
     form: Form = "instance"
-    gpu: Gpu = "p100"
     model_seed: Annotated[int, AtLeast(0)] = 2017
 
     def __post_init__(self) -> None:
@@ -121,7 +118,7 @@ class Setting:
             if self.form != "instance":
                 raise InvalidOption(f"form={self.form} describes a matrix; give matrix=PATH too")
             return Types(_synthetic(self.model_seed), demand, SYNTHETIC)
-        base, left_out = _sharing(_read(self.matrix, self.form, self.gpu))
+        base, left_out = _sharing(_read(self.matrix, self.form))
         note = f"measured penalties: {base.source or base.name}"
         if left_out:
             note += f"; without {left_out} types that may not share with all others"
@@ -304,7 +301,7 @@ def _synthetic(model_seed: int) -> Colocation:
     )
 
 
-def _read(path: str, form: Form, gpu: Gpu) -> Colocation:
+def _read(path: str, form: Form) -> Colocation:
     """Two agents of each type: every entry is looked at; forbidden pairs come later."""
     if form == "instance":
         given = read(path)
@@ -314,7 +311,7 @@ def _read(path: str, form: Form, gpu: Gpu) -> Colocation:
             )
         return given.replace(count=np.full(given.types, 2), machines=np.inf, unpaired=None)
     if form == "gavel":
-        return gavel(path, gpu=gpu, copies=2, machines=np.inf)
+        return gavel(path, gpu="p100", copies=2, machines=np.inf)
     reader = {"fair-co2": fair_co2, "penalty-csv": penalty_csv, "slowdown-csv": slowdown_csv}[form]
     return reader(path, copies=2, machines=np.inf)
 

@@ -11,7 +11,7 @@ import numpy as np
 from ...analysis.packing.audits import audit
 from ...analysis.packing.simulation import simulate
 from ...analysis.packing.sweeps import SweepRow, share, size_sweep
-from ...instances.packing.formats import VmTrace, alibaba_nodes, alibaba_trace, azure_trace
+from ...instances.packing.formats import VmTrace, azure_trace
 from ...instances.packing.game import FairShare
 from ...instances.packing.generators import VM_TYPES, vm_types
 from ...instances.packing.instance import Integers, Packing
@@ -188,37 +188,25 @@ def figure_7(
     *,
     seed: int = 0,
     trace: str = "",
-    nodes: str = "",
     servers: int = 300,
-    cores: int = 16,
-    memory: float = 32.0,
     slot: float = 300.0,
     slots: int = 40,
     alpha: float = 2.0,
     eta: int = 10,
 ) -> Parts:
-    """Utilization over time slots of a trace (Azure or Alibaba list; the Google trace is not at
-    hand).
+    """Utilization over time slots of a trace (an Azure list; the Google trace is not at hand).
 
     Parameters
     ----------
-    trace : path of an Azure list of VMs, or of an Alibaba list of pods; a synthetic trace when not
-        given.
-    nodes : path of the Alibaba list of nodes; without it servers of `cores` and `memory` [GB].
-    servers, slot, slots : servers (as many of the list of nodes), seconds of a slot, and how many
-        slots.
+    trace : path of an Azure list of VMs; a synthetic trace when not given.
+    servers, slot, slots : servers of 16 cores and 32 GB, seconds of a slot, and how many slots.
     """
-    # 1. The trace, the classes of servers, and how many of each.
-    capacity = np.array([[cores, int(memory * 1024)]], dtype=np.int64)
-    number = np.array([servers], dtype=np.int64)
-    if not trace:
-        what, given = "a synthetic trace", _synthetic_trace(np.random.default_rng(seed))
-    elif not nodes:
+    # 1. The trace, and the servers.
+    capacity, number = np.array([[16, 32 * 1024]]), np.array([servers])
+    if trace:
         what, given = "Azure VMs", azure_trace(trace)
     else:
-        what, given = "Alibaba pods and nodes, CPU and memory", alibaba_trace(trace, gpus=False)
-        capacity, each_class = alibaba_nodes(nodes, gpus=False, servers=servers)
-        number = each_class.astype(np.int64)
+        what, given = "a synthetic trace", _synthetic_trace(np.random.default_rng(seed))
     # 2. Every policy on it.
     usual: dict[str, Any] = {
         "slot": slot, "slots": slots, "seed": seed, "alpha": alpha, "eta": eta

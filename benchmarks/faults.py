@@ -208,7 +208,7 @@ FAULTS = r"""
 + "[\x00-\x1f\x7f"
 
 @ instances/packing/game.py: the largest utilization counts as the least
-? packing_game::test_the_true_top_three_and_the_order_of_moves
+? packing_game::test_strategies_of_paper_example_are_top_three_in_move_order
 - np.nanmin(server_utilization
 + np.nanmax(server_utilization
 
@@ -308,7 +308,7 @@ FAULTS = r"""
 + search.raise_bound(most + 2, f"
 
 @ solvers/packing/bounds.py: a volume that is whole servers is rounded up to one more
-? packing_minimum::test_volume_bound_of_servers_filled_exactly_is_their_number
+? packing_minimum::test_volume_bound_of_exactly_filled_servers_is_their_number
 - best = max(best, -(-cost.numerator // cost.denominator))
 + best = max(best, cost.numerator // cost.denominator + 1)
 
@@ -318,7 +318,7 @@ FAULTS = r"""
 + large = (2 * size >= room) & ~huge
 
 @ solvers/packing/presolve.py: types of equal demand are merged, and one of them forgotten
-? packing_minimum::test_types_of_equal_demand_are_packed_with_the_sum_of_their_requests
+? packing_minimum::test_presolve_merges_types_of_equal_demand
 - request=np.array([wanted[group].sum() for group in members]
 + request=np.array([wanted[group].max() for group in members]
 
@@ -388,12 +388,12 @@ FAULTS = r"""
 + * base // self.alpha.denominator
 
 @ verify/packing_prices.py: a filling that is worth just what matters is left out
-? proofs_packing::test_the_fillings_of_a_server_are_those_of_enumeration
+? proofs_packing::test_verifier_server_patterns_equal_enumeration
 - if line and dantzig(at, worth, left) < least:
 + if line and dantzig(at, worth, left) <= least:
 
 @ verify/packing_prices.py: what may still be added is worth less than it is
-? proofs_packing::test_the_fillings_of_a_server_are_those_of_enumeration
+? proofs_packing::test_verifier_server_patterns_equal_enumeration
 - min(kept, before - value)
 + min(kept, before)
 
@@ -688,12 +688,12 @@ FAULTS = r"""
 + (at <= self.end)
 
 @ instances/packing/formats.py: a bin costs as many as there are of it
-? packing_instance::test_vbp_reads_the_forms_of_bpplib_and_vpsolver
+? packing_instance::test_vbp_reads_bpplib_and_vpsolver_files
 - "cost": [row[n] for row in classes],
 + "cost": [row[-1] for row in classes],
 
 @ instances/packing/csv_reader.py: a VM of whose hosts nothing is said may run on none
-? packing_constrained::test_plain_tables_say_where_vms_may_run_and_run_now
+? packing_constrained::test_vms_csv_reads_rules_and_current_placement
 - [not row or c in row for c in range(len(places))]
 + [c in row for c in range(len(places))]
 

@@ -146,7 +146,7 @@ def test_unproved_claims_are_refused() -> None:
         prices.refuses(put("steps", step, "prices", 0, to=lambda price: price + 10**9))
 
 
-def test_prices_of_one_interval_do_not_bound_another() -> None:
+def test_lifetimes_prices_at_other_interval_are_refused() -> None:
     """Of 7 and 5 with room 10 each needs a server of its own; two of 5 would fit together."""
     instance = Lifetimes([[7], [5]], [10], [0, 1, 1, 1], [0, 0, 1, 1], [1, 2, 2, 2])
     step = {"kind": "prices", "prices": [1, 1], "scale": 1, "rents": [0], "weights": [[1]]}
@@ -229,7 +229,7 @@ def test_invalid_vm_table_row_is_named(tmp_path: Path, old: str, new: str) -> No
         lifetimes_csv(path, capacity="4,8")
 
 
-def test_dates_of_two_zones_and_a_capacity_of_another_length_are_refused(tmp_path: Path) -> None:
+def test_vm_table_with_mixed_time_zones_or_wrong_capacity_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "vms.csv"
     path.write_text("start,end,cores\n2026-03-01T00:00+01:00,2026-03-02T00:00+02:00,1\n")
     with refused(InvalidFile):
@@ -255,7 +255,7 @@ def test_packing_trace_of_azure_becomes_seconds_and_millionths(tmp_path: Path) -
         azure_2020(path, machine=5)
 
 
-def test_temporal_bin_packing_file_is_read_or_refused_by_its_line(tmp_path: Path) -> None:
+def test_temporal_bin_packing_file_is_read_or_refused_by_line(tmp_path: Path) -> None:
     path = tmp_path / "items.txt"
     path.write_text("2\t10\t0\t0\n0 1 4 6\n1 3 5 5\n")
     read = temporal_bin_packing(path)
@@ -269,7 +269,7 @@ def test_temporal_bin_packing_file_is_read_or_refused_by_its_line(tmp_path: Path
 
 @needs_data
 @pytest.mark.slow
-def test_peaks_of_published_files_are_proved_and_not_above_what_is_known() -> None:
+def test_min_peak_bounds_of_published_files_equal_known() -> None:
     known = dict(
         line.split(",")
         for line in (DATA / "lifetimes/published_lower_bounds_a1.csv").read_text().split()[1:]

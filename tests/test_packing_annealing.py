@@ -46,7 +46,7 @@ def cut_up(bins: int, resources: int, seed: int, **fields: object) -> Packing:
         {"capacity": [[63] * 3, [75] * 3], "servers": [3.0, np.inf], "cost": [2, 3]},
     ],
 )
-def test_annealing_finds_fewer_servers_than_first_fit_and_they_hold_all(
+def test_annealing_answer_is_feasible_and_below_first_fit(
     resources: int, fields: dict[str, list[object]]
 ) -> None:
     if fields:
@@ -70,7 +70,7 @@ def test_annealing_finds_fewer_servers_than_first_fit_and_they_hold_all(
     assert (table @ problem.demand <= problem.capacity[kind]).all()
 
 
-def test_a_knapsack_bound_is_the_most_that_the_last_items_are_worth() -> None:
+def test_knapsack_bound_equals_enumerated_worth_of_last_items() -> None:
     rng = np.random.default_rng(3)
     worth, copies = rng.integers(0, 9, size=4), rng.integers(0, 6, size=4)
     weight = rng.integers(0, 5, size=(2, 4))
@@ -85,7 +85,7 @@ def test_a_knapsack_bound_is_the_most_that_the_last_items_are_worth() -> None:
 
 
 @pytest.mark.slow
-def test_many_types_are_priced_by_fewer_knapsacks_in_coarser_units() -> None:
+def test_pricing_of_many_types_in_coarse_units_bounds_best_pattern() -> None:
     sizes = np.stack(np.divmod(np.arange(11_000), 110), axis=1) + 1
     instance = Packing(capacity=[[300, 300]], demand=sizes, request=np.ones(11_000))  # type: ignore[arg-type]
     problem = presolve(instance)

@@ -91,7 +91,7 @@ def test_large_boxes_fall_back_to_lists() -> None:
     assert not Boxes.of(Space.of(roots)).fits(10**9)
 
 
-def test_a_game_too_large_for_memory_is_refused_before_it_is_listed() -> None:
+def test_game_beyond_memory_is_refused_before_listing_states() -> None:
     large = vm_types(machines=2000, resources=2, rng=np.random.default_rng(0))
     for options in ({}, {"alpha": 2.5}):
         with refused(InvalidOption):

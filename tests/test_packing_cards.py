@@ -67,13 +67,13 @@ def test_fields_that_do_not_go_together_are_refused(fields):
     [([1, 1, 0, 0], 0), ([0, 0, 3, 0], 0), ([0, 1, 1, 2], 0), ([0, 0, 4, 2], 0)],
     ids=["three cards of two", "three of .6 on two", ".6, .4 and .4 on one", "more units"],
 )
-def test_too_few_cards_are_named(count, kind):
+def test_placement_beyond_cards_is_infeasible(count, kind):
     with refused(InfeasibleSolution):
         check(TWO, Placement([count], [kind]))
 
 
 @pytest.mark.parametrize("count", [[1, 0, 0, 0], [0, 1, 1, 1], [0, 0, 2, 2], [0, 2, 0, 0]])
-def test_servers_filled_to_their_last_unit_are_answers(count):
+def test_placement_filling_cards_exactly_is_feasible(count):
     check(TWO, Placement([count], [0]))
 
 

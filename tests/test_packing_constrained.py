@@ -60,7 +60,7 @@ def bound_of(instance: Packing) -> int:
     return aggregate_bound(reduce_ruled(instance), Clock()).bound
 
 
-def test_three_replicas_need_three_servers_whatever_their_size() -> None:
+def test_min_servers_of_three_spread_replicas_is_three() -> None:
     result = cotenant.solve(DATABASE, "min-servers")
     assert (result.status, result.objective, result.bound) == ("optimal", 3, 3)
     assert (
@@ -86,7 +86,7 @@ def test_constrained_methods_equal_enumeration(seed: int) -> None:
 
 @pytest.mark.sampled(3)
 @pytest.mark.parametrize("seed", seeds(300, 12))
-def test_the_fewest_moves_at_a_cost_agree_with_enumeration(seed: int) -> None:
+def test_fewest_moves_at_cost_limit_equals_enumeration(seed: int) -> None:
     """At the least cost and above, at less than that, and with a limit on servers besides."""
     [instance] = states(40_000 + 7 * seed, 1)
     found = answers(instance)
@@ -117,7 +117,7 @@ def test_assignment_model_of_spread_is_exact(number: int, status: Status) -> Non
 
 
 @pytest.mark.slow
-def test_bounds_and_policies_keep_the_optimum_of_small_states() -> None:
+def test_bounds_and_policies_bracket_constrained_optimum() -> None:
     for instance in states(5000, 30):
         found = best(instance)
         bound = bound_of(instance)
@@ -134,7 +134,7 @@ def test_bounds_and_policies_keep_the_optimum_of_small_states() -> None:
             assert moves_bound(instance, found.servers) <= found.moves
 
 
-def test_servers_in_no_zone_are_not_those_of_the_first() -> None:
+def test_server_without_zone_counts_in_no_zone_limit() -> None:
     apart = Packing(
         capacity=[[1]] * 3, demand=[[1]], request=[3], servers=[1] * 3, zone=("a", "b", ""),
         limits=(Limit((0,), 1, "zone"),),
@@ -206,7 +206,7 @@ def test_frontier_of_servers_and_moves_is_exact() -> None:
     assert "4 are now" in frontier.note
 
 
-def test_plain_tables_say_where_vms_may_run_and_run_now(tmp_path: Path) -> None:
+def test_vms_csv_reads_rules_and_current_placement(tmp_path: Path) -> None:
     (tmp_path / "hosts.csv").write_text("name,cpu,count,zone\nh1,4,1,a\nbig,8,2,b\n")
     vms = "name,cpu,count,allowed,most_per_server,apart,skew,server\n"
     rows = "web,1,2,,1,db,1,h1;big/2\ndb,2,1,h1;big,,,,\n"
@@ -230,7 +230,7 @@ def test_plain_tables_say_where_vms_may_run_and_run_now(tmp_path: Path) -> None:
         assert text in str(error.value)
 
 
-def test_a_cluster_is_feasible_as_it_stands_and_of_the_shape_asked_for() -> None:
+def test_cluster_generator_placement_is_feasible_with_given_sizes() -> None:
     made = cluster(nodes=40, vms=400, types=60, rng=np.random.default_rng(1))
     assert made.server_count.sum() == 40
     now = reduce_ruled(made).now()
@@ -241,7 +241,7 @@ def test_a_cluster_is_feasible_as_it_stands_and_of_the_shape_asked_for() -> None
     assert made == cluster(nodes=40, vms=400, types=60, rng=np.random.default_rng(1))
 
 
-def test_servers_that_must_be_in_use_are_one_to_the_aggregate_program() -> None:
+def test_aggregate_program_pools_servers_forced_into_use() -> None:
     # six servers; on four of them a VM that may run nowhere else; eight VMs of 2 besides
     fixed = np.eye(4, 6, dtype=bool)
     instance = Packing(
@@ -267,7 +267,7 @@ def _started(made: Packing) -> tuple[MovesSearch, Placement]:
 
 
 @pytest.mark.slow
-def test_vms_placed_anew_within_a_zone_move_less() -> None:
+def test_route_anew_lowers_moves() -> None:
     made = cluster(nodes=12, vms=100, types=10, rng=np.random.default_rng(3))
     search, start = _started(made)
     before = search.value
@@ -279,7 +279,7 @@ def test_vms_placed_anew_within_a_zone_move_less() -> None:
     assert search.value == stays(made, search.best.count, search.best.server_class)[1]
 
 
-def test_servers_above_the_bound_leave_room_in_every_class() -> None:
+def test_spread_room_leaves_slack_in_every_class() -> None:
     made = cluster(nodes=50, vms=500, types=40, rng=np.random.default_rng(5))
     problem = reduce_ruled(made)
     cost = aggregate_bound(problem, Clock()).bound + 2
@@ -327,7 +327,7 @@ def test_staying_vms_are_not_placed_twice() -> None:
     assert filling.room.vms.tolist() == [[3], [1]]
 
 
-def test_tiny_states_are_decided_by_cp_sat_at_once() -> None:
+def test_min_servers_of_tiny_state_is_decided_by_cp_sat() -> None:
     instance = state(1001390)  # no search for fillings finds its answer
     found = best(instance)
     assert found is not None
@@ -452,7 +452,7 @@ def test_many_vms_with_rules_on_servers_are_packed_by_columns(apart: Any, server
     assert (found.status, found.objective, found.bound) == (Status.OPTIMAL, servers, servers)
 
 
-def test_rules_on_zones_are_no_resources() -> None:
+def test_rules_as_resources_of_zone_rules_is_none() -> None:
     zoned = Packing([[4], [4]], [[1]], [3.0], zone=("a", "b"), skew=[1.0])
     assert rules_as_resources(zoned) is None
     assert rules_as_resources(zoned.replace(skew=None, limits=(Limit((0,), 2, "zone"),))) is None

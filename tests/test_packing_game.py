@@ -93,7 +93,7 @@ def utility_by_hand(
     return -v - (math.sqrt(sum((u / mean - 1) ** 2 for u in used)) if mean > 1e-12 else 0.0)
 
 
-def test_the_papers_fair_share_is_8_23() -> None:
+def test_fair_share_of_paper_example_is_8_23() -> None:
     fair = FairShare.of(EXAMPLE)
     assert fair.total.tolist() == [8, 14, 90]
     assert fair.share == pytest.approx(8 / 23, abs=1e-15)
@@ -105,7 +105,7 @@ def test_the_papers_fair_share_is_8_23() -> None:
     )
 
 
-def test_server_1_has_13_combinations_not_12() -> None:
+def test_combinations_of_paper_server_1_are_13() -> None:
     table = pre_combination(EXAMPLE.demand, EXAMPLE.capacity[0], np.full(3, UNCAPPED))
     printed = {
         D, E, F, (1, 1, 0), (0, 2, 1), (0, 1, 1), (0, 4, 0), (0, 3, 0), (0, 2, 0), (0, 1, 0), C,
@@ -116,7 +116,7 @@ def test_server_1_has_13_combinations_not_12() -> None:
     assert table.tolist() == sorted(table.tolist())
 
 
-def test_the_true_top_three_and_the_order_of_moves() -> None:
+def test_strategies_of_paper_example_are_top_three_in_move_order() -> None:
     game = game_of(EXAMPLE, eta=3)
     first, second = game.strategies
     assert set(map(tuple, first.combination.tolist())) == {D, E, F}
@@ -143,7 +143,7 @@ def test_the_true_top_three_and_the_order_of_moves() -> None:
     assert game.player.tolist() == [1, 0]
 
 
-def test_the_papers_allocation_has_variance_1_0154_and_utilities_1_1219_and_1_1595() -> None:
+def test_utilities_of_paper_allocation_equal_published() -> None:
     v = FairShare.of(EXAMPLE).variance([2, 2, 1], 2.0)
     assert round(v, 4) == 1.0154
     first = float(
@@ -156,7 +156,7 @@ def test_the_papers_allocation_has_variance_1_0154_and_utilities_1_1219_and_1_15
 
 
 @pytest.mark.parametrize("pair", PAYOFFS)
-def test_the_nine_payoff_pairs_of_figure_3(pair: tuple[tuple[int, ...], tuple[int, ...]]) -> None:
+def test_game_tree_payoffs_equal_figure_3(pair: tuple[tuple[int, ...], tuple[int, ...]]) -> None:
     tree = game_tree(printed_game())
     second = next(child for child in tree.successors(0) if tree.nodes[child]["action"] == pair[0])
     leaf = next(
@@ -169,7 +169,7 @@ def test_the_nine_payoff_pairs_of_figure_3(pair: tuple[tuple[int, ...], tuple[in
     assert tree.nodes[leaf]["payoffs"] == pytest.approx(by_hand, abs=1e-12)
 
 
-def test_best_replies_are_f_e_e_and_the_equilibrium_is_c_e() -> None:
+def test_best_replies_and_equilibrium_of_printed_game_by_hand() -> None:
     game = printed_game()
     tree = game_tree(game)
     reply = {}
@@ -200,7 +200,7 @@ def test_algorithm_1_is_not_the_equilibrium_from_three_servers_on() -> None:
     assert utility_by_hand(THREE, gained, 0, 2.0) > utility_by_hand(THREE, played, 0, 2.0) + 0.6
 
 
-def test_pygambit_finds_the_same_equilibrium_payoffs_on_the_papers_tree() -> None:
+def test_equilibrium_payoffs_of_paper_tree_equal_pygambit() -> None:
     pygambit = pytest.importorskip("pygambit")
     tree = game_tree(printed_game())
     game = pygambit.Game.new_tree(players=["second", "first"])
@@ -238,7 +238,7 @@ def test_eta_decreases_with_number_of_servers() -> None:
     )
 
 
-def test_the_overload_threshold_rejects_full_combinations() -> None:
+def test_overload_threshold_rejects_full_combinations() -> None:
     game = game_of(EXAMPLE, eta=50, overload=0.9)
     for c, entry in enumerate(game.strategies):
         used = (
@@ -250,7 +250,7 @@ def test_the_overload_threshold_rejects_full_combinations() -> None:
     assert fuga(EXAMPLE, overload=0.01).solution.servers == 0
 
 
-def test_a_server_that_lacks_a_resource_is_measured_on_those_it_has() -> None:
+def test_skewness_ignores_resources_absent_from_server() -> None:
     instance = Packing(capacity=[[8, 0], [8, 4]], demand=[[1, 0], [2, 2]], servers=[1.0, 1.0])
     outcome = fuga(instance)
     check(instance, outcome.solution)
@@ -274,12 +274,12 @@ def test_fuga_at_time_limit_returns_algorithm_1(monkeypatch) -> None:
 
 
 @pytest.mark.slow
-def test_more_strategies_than_16_bits_number_are_played_right() -> None:
+def test_fuga_with_more_than_16_bits_of_strategies_fills_server() -> None:
     instance = Packing(capacity=[[33_000]], servers=[1], demand=[[1]])
     assert fuga(instance, eta=33_000).solution.totals(1).tolist() == [33_000]
 
 
-def test_the_joint_optimum_ends_where_rounding_alone_keeps_the_bound_below_the_value(
+def test_joint_optimum_with_coarse_rounding_stops_with_gap(
     monkeypatch,
 ) -> None:
     monkeypatch.setattr(joint, "scale", lambda *_, **__: 1e-4)
@@ -288,7 +288,7 @@ def test_the_joint_optimum_ends_where_rounding_alone_keeps_the_bound_below_the_v
     assert (outcome.status, outcome.stop) == (Status.FEASIBLE, Stop.FINISHED)
 
 
-def test_roots_of_small_sums_are_decided(brute) -> None:
+def test_joint_optimum_of_small_sums_equals_exact_game(brute) -> None:
     instance = Packing(
         capacity=[[1], [4]], initial=[[2], [4]], servers=[1, 3], demand=[[1], [1]],
     )  # fmt: skip
@@ -350,7 +350,7 @@ def test_game_in_efg_has_the_payoffs_of_fuga(instance: Packing, eta: int, tmp_pa
     assert payoffs == pytest.approx(certificate["utilities"], abs=1e-11)
 
 
-def test_convert_writes_the_game_for_gambit(tmp_path) -> None:
+def test_convert_to_efg_writes_gambit_game(tmp_path) -> None:
     out = tmp_path / "game.efg"
     done = terminal(
         "convert", "packing/paper-example", "--from", "json", "--out", str(out), "-o", "eta=2"

@@ -144,7 +144,7 @@ def test_azure_list_default_instant_needs_most_servers_by_volume(tmp_path) -> No
         ("a.vbp", "1\n10\n2\n6 2\n4 1\n", [[10]], [[6], [4]], [2, 1]),
     ],
 )  # fmt: skip
-def test_vbp_reads_the_forms_of_bpplib_and_vpsolver(
+def test_vbp_reads_bpplib_and_vpsolver_files(
     tmp_path, name, text, capacity, demand, requested
 ) -> None:
     path = tmp_path / name

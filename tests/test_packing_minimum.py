@@ -101,7 +101,7 @@ def test_min_servers_and_min_cost_equal_enumeration(
     )
 
 
-def test_types_of_equal_demand_are_packed_with_the_sum_of_their_requests() -> None:
+def test_presolve_merges_types_of_equal_demand() -> None:
     instance = Packing(capacity=[[10]], demand=[[5], [5], [3]], request=[3.0, 2.0, 2.0])
     assert presolve(instance).request.tolist() == [5, 2]
     outcome = min_servers(instance)
@@ -109,7 +109,7 @@ def test_types_of_equal_demand_are_packed_with_the_sum_of_their_requests() -> No
     check(instance, outcome.solution)
 
 
-def test_volume_bound_of_servers_filled_exactly_is_their_number() -> None:
+def test_volume_bound_of_exactly_filled_servers_is_their_number() -> None:
     full = presolve(Packing(capacity=[[10]], demand=[[5]], request=[4.0]))
     spare = presolve(Packing(capacity=[[10]], demand=[[4]], request=[4.0]))
     assert (volume_bound(full), volume_bound(spare)) == (2, 2)
@@ -215,7 +215,7 @@ def test_pattern_list_is_complete_or_empty() -> None:
     assert cut > 10
 
 
-def test_listing_by_reduced_cost_closes_the_gap() -> None:
+def test_pattern_enumeration_by_reduced_cost_closes_gap() -> None:
     """It counts the rents of limited classes, takes patterns as far below as the whole room, and
     raises a bound that is too low.
     """
@@ -310,7 +310,7 @@ def test_exact_routes_agree_on_middle_instances(number: int) -> None:
 
 
 @pytest.mark.slow
-def test_many_vms_of_few_types_are_proved_by_whole_parts_of_columns() -> None:
+def test_min_servers_of_many_vms_of_few_types_is_proved() -> None:
     """Twenty types by the million, with no policy asked before; the counts add up exactly."""
     rng = np.random.default_rng(2)
     demand, request = rng.integers(10, 401, (20, 2)), rng.integers(10_000, 100_000, 20)
@@ -325,7 +325,7 @@ def test_many_vms_of_few_types_are_proved_by_whole_parts_of_columns() -> None:
 @pytest.mark.sampled(4)
 @pytest.mark.parametrize("seed", seeds(30, 4))
 @pytest.mark.parametrize("costs", [False, True])
-def test_whole_parts_and_the_rest_are_an_answer_near_the_optimum(seed: int, costs: bool) -> None:
+def test_integer_parts_of_columns_give_feasible_answer_near_bound(seed: int, costs: bool) -> None:
     """On dear, cheap and limited classes; no better than what another order of parts proves."""
     rng = np.random.default_rng(seed)
     instance = Packing(
@@ -484,7 +484,7 @@ def test_limited_servers_of_many_small_vms_are_solved_and_not_refused_for_their_
     assert outcome.bound == 150 <= outcome.solution.servers
 
 
-def test_the_certificate_lists_prices_in_the_order_of_the_instance_and_proves_the_bound() -> None:
+def test_certificate_prices_follow_instance_order_and_prove_bound() -> None:
     instance = Packing(
         capacity=[[5], [10]], servers=[0, np.inf], demand=[[1], [6], [4], [6], [9]],
         request=[0, 3, 2, 2, 0],

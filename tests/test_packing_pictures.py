@@ -264,6 +264,6 @@ def test_moves_frontier_of_infeasible_instance_is_empty() -> None:
     assert [(point.limit, point.value) for point in frontier.points] == [(2, 0.0)]
 
 
-def test_placements_of_nothing_are_equal_whatever_their_columns() -> None:
+def test_empty_placements_are_equal() -> None:
     nothing = [Placement(np.zeros(shape), [0] * shape[0]) for shape in [(0,), (0, 3), (2, 0)]]
     assert nothing[0] == nothing[1] == nothing[2]

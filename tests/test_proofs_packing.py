@@ -107,7 +107,7 @@ def test_prices_that_a_filling_beats_are_refused_whatever_is_claimed() -> None:
 
 
 @pytest.mark.parametrize("drawn", ranges(600, 100, 100))
-def test_the_fillings_of_a_server_are_those_of_enumeration(drawn: range) -> None:
+def test_verifier_server_patterns_equal_enumeration(drawn: range) -> None:
     for seed in drawn:
         rng = np.random.default_rng(seed)
         types, resources = int(rng.integers(0, 5)), int(rng.integers(1, 4))
@@ -130,7 +130,7 @@ def test_the_fillings_of_a_server_are_those_of_enumeration(drawn: range) -> None
         assert sorted((w, sorted(counts.items())) for w, counts in listed) == sorted(expected)
 
 
-def test_of_fillings_that_leave_equal_room_the_dearest_is_listed() -> None:
+def test_verifier_lists_dearest_of_patterns_with_equal_room() -> None:
     """Two VMs of size 1 are worth 10, a VM of size 2 is worth 7; all leave nothing of 2."""
     given = cast("CheckedPacking", SimpleNamespace(room=[[2]], servers=[None]))
     items = [(5, 2, [1]), (7, 1, [2]), (7, 1, [2])]
@@ -154,7 +154,7 @@ def test_share_levels_are_certified(seed: int) -> None:
 
 
 @pytest.mark.parametrize("seed", [0, 2, 5])
-def test_the_program_of_a_level_has_a_point_where_there_is_a_better_placement(seed: int) -> None:
+def test_share_level_program_is_feasible_iff_placement_is_better(seed: int) -> None:
     """And none where there is no better one, as the producer's trees show."""
     instance = shared(seed)
     for vms in sorted(totals_possible(instance))[-8::3]:
@@ -204,7 +204,7 @@ def test_bundled_fuga_plays_are_certified(name: str) -> None:
 
 @pytest.mark.sampled(2)
 @pytest.mark.parametrize("seed", range(6))
-def test_the_least_disutility_of_all_plays_is_certified(seed: int) -> None:
+def test_joint_optimum_proof_bounds_least_disutility(seed: int) -> None:
     options: dict[str, Any] = {"alpha": [2.0, 2.5, 3.0][seed % 3], "eta": 3}
     proof = proved(shared(seed), "joint-optimum", **options)
     value, bound, little = proof.value, proof.bound, Fraction(1, 10**6)
@@ -281,7 +281,7 @@ def test_utilities_are_compared_beyond_floats() -> None:
         play.less(((Fraction(1),), Fraction(2)), ((Fraction(2),), Fraction(1)))
 
 
-def test_fractional_weights_are_compared_as_they_are() -> None:
+def test_fractional_alpha_utilities_are_compared_exactly() -> None:
     """(1 + sqrt 2)^(2 / 3) is 1.7996...: against that and 0, and against one part less."""
     play = Play.__new__(Play)
     play.roots, play.alpha, play.over = {}, 3, 2
@@ -309,7 +309,7 @@ def test_roots_are_rounded_down(index: int) -> None:
 
 
 @pytest.mark.parametrize("seed", range(12))
-def test_the_most_utilization_is_certified(seed: int) -> None:
+def test_max_utilization_proof_equals_enumeration(seed: int) -> None:
     instance = shared(seed)
     if seed % 2:
         instance = instance.replace(initial=instance.capacity + seed)
@@ -424,10 +424,10 @@ UTILIZATION: dict[str, Any] = {
     + [(vm_types, change) for change in UTILIZATION.values()],
     ids=[*SERVERS, *UTILIZATION],
 )
-def test_a_forgery_is_refused(source: Callable[[], Proved], change: Any) -> None:
+def test_forged_packing_proof_is_refused(source: Callable[[], Proved], change: Any) -> None:
     source().refuses(change)
 
 
-def test_a_search_without_end_is_refused() -> None:
+def test_packing_proof_beyond_work_limit_is_refused() -> None:
     with refused(Refused):
         judged(nine_bins().content, nine_bins().document, most_work=1000)

@@ -275,6 +275,7 @@ def test_row_document_fields_equal_those_of_row_type() -> None:
     [
         ("findings", [[]]),
         ("findings", [{"what": 1}]),
+        ("findings", [{"what": "", "paper": "", "ours": "", "verdict": "differs", "more": 1}]),
         ("seconds", "1"),
         ("data", {"a": 1}),
         ("pictures", [1]),

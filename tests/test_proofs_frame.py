@@ -52,7 +52,7 @@ NEEDED = {
     "packing_servers": {"program", "packing", "packing_prices"},
     "packing_shares": {"program", "packing", "packing_prices"},
     "packing_game": {"packing"},
-    "packing_cards": {"packing"},
+    "packing_cards": {"program", "packing"},
     "admission": set(),
     "numa": set(),
     "accelerators": set(),

@@ -15,7 +15,7 @@ means; `methods.py` loads what one problem needs. Besides these a proof needs, o
   market       market, logarithms
   packing      packing, then for servers, cost and moves packing_prices, packing_servers, program;
                for shares and utilization packing_prices, packing_shares, program; for cards
-               packing_cards; for the game packing_game
+               packing_cards, program; for the game packing_game
   lifetimes    lifetimes, packing, packing_prices, program
   quanta       quanta, logarithms
   elastic      elastic, program

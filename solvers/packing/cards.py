@@ -4,6 +4,7 @@ by card.
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -18,9 +19,15 @@ from ...instances.packing.placement_constraints import refuse_rules
 from ...instances.problem.errors import InvalidInstance
 from ...instances.problem.option_types import validate_options
 from ...models.packing.cards import CardPacking, CardsProgram, cards_program
-from ..engines import WarmStartedProgram
+from ...verify.frame import ProofCase
+from ...verify.packing import Packing as CheckedPacking
+from ...verify.packing_cards import cards_program as cards_tree_program
+from ...verify.reading import Refused, parse
+from ..engines import WarmStartedProgram, solve_program
 from ..incumbent import Incumbent
 from ..outcome import Clock, Outcome, Report, raise_if_interrupted
+from ..proofs import patience
+from ..proofs.tree import tree_step
 from ..routes import Routed
 
 MOST_UNITS = 5_000
@@ -46,6 +53,8 @@ class CardLimits(Routed):
     pause : seconds between two answers that are checked.
     in_vain : steps for each server without a better answer after which it ends.
     fillings : ways to share a card that are listed; where there are more, shares are rounded down.
+    columns, seconds : of the program by single servers: up to which it is solved at all, and for
+        how long where time is not limited.
     """
 
     less_room: tuple[float, ...] = (0.06, 0.07, 0.08, 0.09, 0.1, 0.12)
@@ -59,7 +68,9 @@ class CardLimits(Routed):
     pause: float = 0.5
     in_vain: int = 500
     fillings: int = 200_000
-    routes: frozenset[str] = frozenset({"fillings again"})
+    columns: int = 20_000
+    seconds: float = 30.0
+    routes: frozenset[str] = frozenset({"fillings again", "servers", "tree"})
 
 
 LIMITS = CardLimits()
@@ -81,7 +92,8 @@ def max_gpus(
     would arrive does not matter. The bound is that of one linear program, VMs and fillings of cards
     by class of server, its multipliers rounded to whole numbers and checked. Answers: servers are
     filled card by card by what loses least at these prices; a few at a time are emptied and filled
-    again.
+    again. Where servers times VM types and fillings are few, the program by single servers, in
+    whole numbers, follows.
 
     Parameters
     ----------
@@ -96,7 +108,8 @@ def max_gpus(
     Outcome
         `bound` in percent of all cards there are. `certificate`: `found_by`, `bound_by`, `fillings`
         of one card that are listed, and the prices that prove the bound, `card_prices`: `over`,
-        `prices` of VMs, and by class the `rates` of resources, of a `card` and of `shares` by size.
+        `prices` of VMs, and by class the `rates` of resources, of a `card` and of `shares` by size;
+        `card_tree`, the tree of cases that proves more, where there is one.
 
     Raises
     ------
@@ -125,8 +138,7 @@ def max_gpus(
         search.offer(Placement(empty, empty[:, 0]), "nothing")
         search.offer(start, "the start")
         for route in ROUTES["servers with cards"]:
-            left_out = route is CardSearch.refill_servers and not limits.routes
-            if search.open and not left_out:
+            if search.open and _NAMES.get(route, "") in {"", *limits.routes}:
                 route(search)
     return search.finish({"found_by": search.found_by, "bound_by": search.bound_by})
 
@@ -435,10 +447,67 @@ class CardSearch(Incumbent[Placement, int]):
             waste=waste, order=order, likely=likely, price=share,
         ), (resource * problem.capacity).sum(axis=1) + card * problem.cards  # fmt: skip
 
+    def solve_by_servers(self) -> None:
+        """Solve the integer program in which every server is a class of its own.
+
+        Its point is an answer, unless shares were rounded down. Its bound counts where a tree of
+        cases in integers proves it: in floats, large amounts hide feasible points.
+        """
+        problem, kind = in_least_units(self.problem), self.kind
+        columns = len(kind) * (len(self.types) + len(problem.fillings))
+        if columns > self.limits.columns:
+            return
+        alone = replace(
+            problem, able=problem.able[:, kind], capacity=problem.capacity[kind],
+            cards=problem.cards[kind], servers=np.ones_like(kind),
+        )  # fmt: skip
+        built = cards_program(alone, integer=True)
+        left = self.clock.left
+        seconds = self.limits.seconds if left is None else left
+        answer = solve_program(built.program, time_limit=seconds)
+        raise_if_interrupted(answer.stop)
+        if answer.point is not None:
+            count = np.where(built.count >= 0, answer.point[np.maximum(built.count, 0)], 0.0)
+            self._offer(np.round(count.T).astype(np.int64), "the program by servers")
+        if answer.bound is not None:
+            most = max(math.floor(-answer.bound + 1e-6), self.value)
+            if most < self.bound and (tree := self._tree(most)) is not None:
+                self.certificate["card_tree"] = {"above": most, **tree}
+                self.raise_bound(most, "the program by servers, proved by a tree of cases")
+
+    def _tree(self, most: int) -> dict[str, Any] | None:
+        """Tree of cases which proves that no answer allocates more units, in the form of a proof;
+        None if there is none or it exceeds the verifier's limits.
+        """
+        if "tree" not in self.limits.routes:
+            return None
+        text = json.dumps(self.instance.document()).encode()
+        case = ProofCase(parse(text, decimals=True), {}, None, [])
+        try:
+            with patience():
+                program = cards_tree_program(CheckedPacking(case, ruled=True), most)
+        except Refused:
+            return None
+        return tree_step(program, program.rows.pop(), self.clock)
+
+
+def in_least_units(problem: CardPacking) -> CardPacking:
+    """Rewrite a problem with each resource in the greatest common divisor of the demands;
+    capacities are rounded down, which keeps all answers.
+    """
+    unit = np.maximum(np.gcd.reduce(problem.demand, axis=0), 1)
+    return replace(problem, demand=problem.demand // unit, capacity=problem.capacity // unit)
+
 
 ROUTES: dict[str, tuple[Callable[[CardSearch], None], ...]] = {
     "servers with cards": (
         CardSearch.bound_by_prices, CardSearch.fill_at_prices, CardSearch.refill_servers,
+        CardSearch.solve_by_servers,
     )
 }  # fmt: skip
 """The routes of `max_gpus`, in the order in which they run while value and bound differ."""
+
+_NAMES: dict[Callable[[CardSearch], None], str] = {
+    CardSearch.refill_servers: "fillings again", CardSearch.solve_by_servers: "servers",
+}  # fmt: skip
+"""Of those that can be left out."""

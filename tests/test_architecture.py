@@ -491,17 +491,17 @@ def test_public_functions_and_classes_have_a_docstring() -> None:
 
 
 BUDGET = {
-    "solvers": (40_423, 26_650),
+    "solvers": (40_497, 26_701),
     "analysis": (20_389, 13_974),
     "instances": (21_506, 14_372),
     "models": (5_305, 3_416),
-    "verify": (4_734, 3_461),
+    "verify": (4_803, 3_517),
     "baselines": (4_247, 2_254),
     "ask": (859, 407),
     "cluster": (13_065, 8_993),
     "papers": (6_149, 4_494),
     "cli": (3_738, 2_533),
-    "tests": (55_621, 44_113),
+    "tests": (55_680, 44_165),
     "benchmarks": (6_977, 5_407),
 }
 """Lines of each layer's Python files, and those of code (without blanks, comments and docstrings):

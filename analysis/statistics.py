@@ -24,20 +24,13 @@ def quantile(value: NDArray[np.floating], number: NDArray[np.integer], share: fl
     return float(low + (high - low) * (position - below))
 
 
-def ranks(values: Sequence[float] | Floats) -> Floats:
-    """Ranks from 1 up, ties at their mean."""
-    ascending = np.sort(values)
-    low = np.searchsorted(ascending, values, side="left")
-    high = np.searchsorted(ascending, values, side="right")
-    found: Floats = (low + high + 1) / 2
-    return found
-
-
 def rank_correlation(
     one: Sequence[float] | Floats, other: Sequence[float] | Floats
 ) -> float | None:
     """Spearman's coefficient; None where either is constant."""
-    left, right = ranks(one), ranks(other)
+    from scipy.stats import rankdata
+
+    left, right = rankdata(one), rankdata(other)
     if np.ptp(left) == 0 or np.ptp(right) == 0:
         return None
     return float(np.corrcoef(left, right)[0, 1])

@@ -179,14 +179,6 @@ def test_rows_file_with_invalid_line_is_refused(tmp_path: Path) -> None:
         read_rows(path)
 
 
-def test_instances_of_equal_name_have_separate_tables() -> None:
-    other = TINY.replace(penalty=TINY.penalty / 2)  # type: ignore[attr-defined]
-    comparison = cotenant.compare([TINY, other], ["optimal"])
-    lines = comparison.summary()
-    assert [line["metrics"]["penalty"] for line in lines] == pytest.approx([0.0425, 0.02125])
-    assert comparison.table["fingerprint"].nunique() == 2
-
-
 def test_interrupted_cell_is_run_again_later(tmp_path: Path) -> None:
     stops, out = [Stop.INTERRUPTED, Stop.FINISHED], tmp_path / "rows.jsonl"
 
@@ -244,21 +236,6 @@ def test_gaps_use_best_of_several_bounds() -> None:
 def test_compare_refuses_invalid_arguments(call: Any) -> None:
     with refused((InvalidOption, UnknownName)):
         call()
-
-
-@pytest.mark.slow
-def test_compare_selects_applicable_methods_unless_named() -> None:
-    elastic, fixed = (
-        {method.name for method in catalog.methods("packing") if method.applies_to(instance)}
-        for instance in map(cotenant.read, ("packing/paper-example", "packing/caprara-toth-1-40"))
-    )
-    assert elastic & {"FUGA", "min-servers"} == {"FUGA"}
-    assert fixed & {"FUGA", "min-servers"} == {"min-servers"}
-    asked = cotenant.read("packing/paper-example")
-    rows = cotenant.compare([asked], time_limit=600).rows
-    assert {row["method"] for row in rows} == elastic
-    assert [row["method"] for row in rows if row.get("error")] == []
-    assert "elastic" in cotenant.compare([asked], ["FFD"]).rows[0]["error"]
 
 
 def test_integer_alpha_equals_decimal_alpha() -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import shutil
-import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -18,7 +17,7 @@ from support.terminal import run, settings_file
 import cotenant
 from cotenant.analysis.metric import Metric
 from cotenant.analysis.report.content import build_page
-from cotenant.analysis.report.drawing import save, svg
+from cotenant.analysis.report.drawing import svg
 from cotenant.analysis.report.overview import overview_tables
 from cotenant.analysis.report.read_runs import gather
 from cotenant.analysis.report.significance import require_against, significance
@@ -128,20 +127,6 @@ def test_critical_difference_diagram_has_names_bars_and_text() -> None:
     assert len(bars) == 1, "the method in the middle is in both groups"
 
 
-@pytest.mark.skipif(shutil.which("pdflatex") is None, reason="pdflatex is not at hand")
-def test_tables_and_diagram_compile_in_latex(tmp_path: Path) -> None:
-    pytest.importorskip("matplotlib")
-    table, drawing = diagram()
-    save([drawing], tmp_path, ["pdf"], width=8)
-    page = r"\documentclass{article}\usepackage{booktabs,array,graphicx}\begin{document}"
-    body = f"{table.latex()}{drawing.numbers.latex()}\\includegraphics{{{drawing.name}.pdf}}"
-    (tmp_path / "t.tex").write_text(rf"{page}{body}\end{{document}}", encoding="utf-8")
-    command = ["pdflatex", "-halt-on-error", "t.tex"]
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
-    assert done.returncode == 0, done.stdout[-2000:]
-    assert "Overfull" not in done.stdout, done.stdout[-2000:]
-
-
 def test_own_metrics_and_rules_appear_in_tables_and_rows(
     folder: Path, in_this_process: None
 ) -> None:
@@ -180,7 +165,7 @@ def test_answer_breaking_own_rule_counts_as_none(folder: Path) -> None:
 
 
 @pytest.mark.parametrize("jobs", [None, pytest.param(1, marks=pytest.mark.slow)])
-def test_an_edited_metric_or_rule_is_run_again(folder: Path, jobs: int | None) -> None:
+def test_comparison_reruns_rows_of_edited_metric_or_rule(folder: Path, jobs: int | None) -> None:
     def reused() -> int:
         return cotenant.compare(
             [TINY], ["GR"], out="r.jsonl", jobs=jobs, progress=False, **measures()

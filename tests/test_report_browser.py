@@ -136,7 +136,7 @@ def test_report_loads_without_errors_or_requests(browser: Browser) -> None:
 
 
 @pytest.mark.slow
-def test_a_table_sorts_by_number_from_the_keyboard_and_says_so(browser: Browser) -> None:
+def test_report_table_sorts_by_number_from_keyboard(browser: Browser) -> None:
     from selenium.webdriver.common.by import By
     from selenium.webdriver.common.keys import Keys
 
@@ -172,20 +172,8 @@ def percentage(text: str) -> float:
     return 100 * number if "times" in text else number
 
 
-def test_text_columns_sort_alphabetically(browser: Browser) -> None:
-    from selenium.webdriver.common.by import By
-
-    headings = browser.find_elements(By.CSS_SELECTOR, "th[scope=col]:first-child button")
-    button = next(each for each in headings if each.text == "method")
-    browser.execute_script("arguments[0].click()", button)
-    names = column(browser, 0)
-    assert names == sorted(names, key=str.lower)
-
-
 @pytest.mark.slow
-def test_dark_and_light_follow_the_reader_and_the_button_and_are_kept(
-    browser: Browser, page: str
-) -> None:
+def test_report_scheme_follows_system_and_button(browser: Browser, page: str) -> None:
     from selenium.webdriver.common.by import By
 
     light = colors(browser)
@@ -202,27 +190,8 @@ def test_dark_and_light_follow_the_reader_and_the_button_and_are_kept(
     assert colors(browser) == light
 
 
-@pytest.mark.slow
-def test_the_button_works_where_the_browser_keeps_nothing(browser: Browser, page: str) -> None:
-    from selenium.webdriver.common.by import By
-
-    denied = (
-        "Object.defineProperty(window, 'localStorage', {get() { throw new "
-        "DOMException('denied', 'SecurityError') }})"
-    )
-    added = browser.execute_cdp_cmd("Page.addScriptToEvaluateOnNewDocument", {"source": denied})
-    try:
-        browser.get(page)
-        before = colors(browser)
-        browser.find_element(By.CSS_SELECTOR, "button.theme").click()
-        assert colors(browser) != before
-        assert browser.get_log("browser") == []
-    finally:
-        browser.execute_cdp_cmd("Page.removeScriptToEvaluateOnNewDocument", added)
-
-
 @pytest.mark.parametrize("which", ["page", pytest.param("every", marks=pytest.mark.slow)])
-def test_on_a_phone_nothing_is_clipped_and_what_is_wider_says_that_it_scrolls(
+def test_report_on_phone_clips_nothing(
     browser: Browser, which: str, request: pytest.FixtureRequest
 ) -> None:
     shape(browser, 390, "light")
@@ -271,17 +240,6 @@ def test_on_a_phone_nothing_is_clipped_and_what_is_wider_says_that_it_scrolls(
     assert max(lines) <= 5, "two lines of a page are at most five of a phone"
 
 
-@pytest.mark.slow
-def test_words_of_the_papers_are_explained(browser: Browser) -> None:
-    from selenium.webdriver.common.by import By
-
-    words = [each.text for each in browser.find_elements(By.CSS_SELECTOR, "#words dt")]
-    assert words == sorted(words)
-    assert {"blocking pair", "gap", "penalty"} <= set(words)
-    tips = [each.get_attribute("title") or "" for each in browser.find_elements(By.TAG_NAME, "th")]
-    assert any("throughput that a job loses" in tip for tip in tips)
-
-
 LETTERS = """
 return [...document.querySelectorAll('figure svg')].map(picture => {
   const texts = [...picture.querySelectorAll('text')].filter(text => text.textContent.trim());
@@ -327,7 +285,7 @@ def gallery(tmp_path_factory: pytest.TempPathFactory) -> str:
     "which",
     ["page", *(pytest.param(each, marks=pytest.mark.slow) for each in ("every", "gallery"))],
 )
-def test_letters_of_pictures_can_be_read_and_never_touch(
+def test_picture_text_is_legible_without_overlap(
     browser: Browser, request: pytest.FixtureRequest, which: str, width: int
 ) -> None:
     shape(browser, width, "light")
@@ -340,7 +298,7 @@ def test_letters_of_pictures_can_be_read_and_never_touch(
 
 
 @pytest.mark.slow
-def test_a_command_is_copied_from_the_keyboard(browser: Browser) -> None:
+def test_report_command_is_copied_from_keyboard(browser: Browser) -> None:
     from selenium.webdriver.common.by import By
     from selenium.webdriver.common.keys import Keys
     from selenium.webdriver.support.ui import WebDriverWait
@@ -353,7 +311,7 @@ def test_a_command_is_copied_from_the_keyboard(browser: Browser) -> None:
 
 
 @pytest.mark.slow
-def test_a_link_opens_the_whole_answer_which_is_copied(browser: Browser) -> None:
+def test_report_link_opens_answer_table(browser: Browser) -> None:
     from selenium.webdriver.common.by import By
     from selenium.webdriver.support.ui import WebDriverWait
 
@@ -371,7 +329,7 @@ def test_a_link_opens_the_whole_answer_which_is_copied(browser: Browser) -> None
 
 
 @pytest.mark.slow
-def test_without_scripts_everything_is_there(without_scripts: Browser, page: str) -> None:
+def test_report_without_scripts_is_complete(without_scripts: Browser, page: str) -> None:
     from selenium.webdriver.common.by import By
 
     browser = without_scripts
@@ -395,7 +353,7 @@ def planned(browser: Browser, plan: str) -> Browser:
     return browser
 
 
-def test_a_plans_page_opens_without_an_error_and_warns_before_it_decides(planned: Browser) -> None:
+def test_plan_page_opens_with_warnings_before_decision(planned: Browser) -> None:
     assert planned.get_log("browser") == []
     asked = "return performance.getEntriesByType('resource').map(e => e.name)"
     assert [name for name in planned.execute_script(asked) if not name.startswith("data:")] == []
@@ -411,23 +369,12 @@ def test_a_plans_page_opens_without_an_error_and_warns_before_it_decides(planned
 @pytest.mark.sampled(4)
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("width", [390, 1280])
-def test_of_a_plans_page_nothing_is_clipped(planned: Browser, width: int, scheme: str) -> None:
+def test_plan_page_clips_nothing(planned: Browser, width: int, scheme: str) -> None:
     shape(planned, width, scheme)
     assert clipped(planned) == []
 
 
-@pytest.mark.slow
-def test_on_paper_a_plan_is_unfolded(planned: Browser) -> None:
-    folded = "return document.querySelectorAll('details:not([open])').length"
-    before = planned.execute_script(folded)
-    assert before > 0
-    planned.execute_script("dispatchEvent(new Event('beforeprint'))")
-    assert planned.execute_script(folded) == 0
-    planned.execute_script("dispatchEvent(new Event('afterprint'))")
-    assert planned.execute_script(folded) == before
-
-
-def test_a_plan_is_there_without_scripts(without_scripts: Browser, plan: str) -> None:
+def test_plan_page_without_scripts_is_complete(without_scripts: Browser, plan: str) -> None:
     from selenium.webdriver.common.by import By
 
     browser = without_scripts

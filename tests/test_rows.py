@@ -14,13 +14,11 @@ from typing import Any
 import numpy as np
 import pytest
 from support.messages import approved, refused
-from support.terminal import run
 
 import cotenant
-from cotenant.analysis.metric import Metric
 from cotenant.analysis.report.content import build_page
 from cotenant.analysis.report.read_runs import gather
-from cotenant.analysis.report.tables import comparison_tables, one_line
+from cotenant.analysis.report.tables import comparison_tables
 from cotenant.analysis.run.documents import RowDocument
 from cotenant.analysis.run.gaps import Comparison
 from cotenant.analysis.run.rows import Row, RowFile, read_rows
@@ -66,14 +64,6 @@ def test_comparison_on_full_disk_keeps_complete_rows_and_resumes(
     again = cotenant.compare([TINY], ["GR", "SMR"], seeds=range(3), out=out)
     assert [row["metrics"] for row in again.rows] == [row["metrics"] for row in whole.rows]
     assert len(read_rows(out)) == len(whole.rows), "only what was missing was run"
-
-
-@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="there is no /dev/full")
-@pytest.mark.usefixtures("in_this_process")
-def test_compare_to_full_device_exits_with_error() -> None:
-    done = run("compare", "colocation/tiny", "-m", "GR", "--out", "/dev/full")
-    assert done.returncode == 2
-    approved(done.stderr)
 
 
 def test_row_file_deleted_during_comparison_is_an_error(
@@ -303,18 +293,3 @@ def test_record_with_extra_entries_leaves_page_tables_intact(
             out.write_text(json.dumps(changed) + "\n")
             made = build_page(gather([out]))
             assert all(table.csv() for table in made.tables())
-
-
-def test_one_line_joins_and_truncates_text() -> None:
-    assert one_line("a\n  b") == "a b"
-    assert one_line("x" * 300) == "x" * 197 + "..."
-
-
-def test_metric_without_heading_uses_its_label(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    table = (Metric("penalty", "mean penalty"), Metric("worst_penalty", "worst", compared=False))
-    monkeypatch.setattr("cotenant.analysis.colocation.metrics.METRICS", table)
-    headings = [column.name for column in table_of(cotenant.compare([TINY], ["GR"])).columns]
-    assert "mean penalty" in headings
-    assert "worst" not in headings

@@ -40,7 +40,7 @@ def array(task: int, first: int, last: int, count: int) -> dict[str, str]:
         ("auto/40", {"JOB_COMPLETION_INDEX": "39"}, (40, 40)),
     ],
 )
-def test_shard_is_numbered_from_one_however_the_tasks_are(
+def test_shard_numbers_start_at_one_for_every_task_numbering(
     text: str, environment: dict[str, str], expected: tuple[int, int]
 ) -> None:
     assert Shard.parse(text, environment) == Shard(*expected)
@@ -63,7 +63,7 @@ def test_shard_is_numbered_from_one_however_the_tasks_are(
         ("auto/40", array(1, 1, 2, 2)),
     ],
 )
-def test_shard_that_cannot_be_told_is_refused(text: str, environment: dict[str, str]) -> None:
+def test_shard_without_number_or_count_is_refused(text: str, environment: dict[str, str]) -> None:
     with refused(InvalidOption):
         Shard.parse(text, environment)
 
@@ -136,9 +136,7 @@ def test_merge_of_other_settings_is_refused(
         merge([file.name for file in shards])
 
 
-def test_merge_names_shards_that_are_missing_or_were_killed_and_they_go_on(
-    shards: list[Path], tmp_path: Path
-) -> None:
+def test_merge_names_missing_shards_which_resume(shards: list[Path], tmp_path: Path) -> None:
     whole = merge(shards)
     shards[0].unlink()
     half = shards[2].read_bytes()
@@ -151,7 +149,7 @@ def test_merge_names_shards_that_are_missing_or_were_killed_and_they_go_on(
     assert without_seconds(merge(shards)) == without_seconds(whole)
 
 
-def test_merge_takes_the_later_row_of_a_run_that_failed_first(shards: list[Path]) -> None:
+def test_merge_prefers_later_row_to_failed_one(shards: list[Path]) -> None:
     whole = merge(shards)
     first = shards[0].read_text()
     changed(shards[0], lambda row: row.update(status="error", error="Node 3 is down"))
@@ -160,14 +158,8 @@ def test_merge_takes_the_later_row_of_a_run_that_failed_first(shards: list[Path]
     assert merge(shards) == whole
 
 
-def test_shard_of_a_function_that_no_file_shows_is_refused(tmp_path: Path) -> None:
-    with refused(InvalidOption):
-        cotenant.compare(GIVEN, ["GR", lambda instance: None], shard=(1, 2))
-    assert not list(tmp_path.iterdir())
-
-
 @pytest.mark.usefixtures("in_this_process")
-def test_compare_shard_and_merge_of_the_command_line(
+def test_compare_and_merge_commands_join_shards(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)

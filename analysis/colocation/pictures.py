@@ -28,7 +28,7 @@ from ..report.picture_data import (
     shown_of,
 )
 from ..run.rows import Row
-from ..statistics import quantile, rank_correlation, ranks
+from ..statistics import quantile, rank_correlation
 from .metrics import TOLERATED
 
 ALPHAS = (0.0, 0.005, 0.01, 0.02, 0.03, 0.04, 0.05, 0.06, 0.08, 0.1)
@@ -123,9 +123,11 @@ def _by_bandwidth(found: Records) -> Picture:
 
 def _ranks(found: Records) -> Picture:
     """Chart of the difference between the ranks in penalty and in bandwidth (Cooper figure 8)."""
+    from scipy.stats import rankdata
+
     first = next(iter(found.values()))[0]
     rows = {
-        method: ranks(row) - ranks(first["bandwidth"])
+        method: rankdata(row) - rankdata(first["bandwidth"])
         for method, row in means(found, "penalty").items()
     }
     distance = {method: float(np.abs(row).mean()) for method, row in rows.items()}

@@ -173,13 +173,14 @@ def _fill_chart(resource: str, by_method: Records) -> Chart:
     share a line.
     """
     fixed = next(iter(by_method.values()))[0]["of_servers"]
-    groups = alike(by_method, lambda entry: (entry["servers"], entry["fill"][resource]))
-    longest = max(len(group.record["fill"][resource]) for group in groups)
+    first = {method: records[0] for method, records in by_method.items()}
+    groups = alike({m: (entry["fill"][resource], entry["servers"]) for m, entry in first.items()})
+    longest = max(len(group.value[0]) for group in groups)
     few, long = longest <= 12, longest > 25
     series: list[Series] = []
     found: dict[str, float] = {}
     for group in groups:
-        rates, number = group.record["fill"][resource], fixed or group.record["servers"]
+        rates, number = group.value[0], fixed or group.value[1]
         even = len(rates) == MOST_SERVERS
         places = np.linspace(1, number, len(rates)) if even else np.arange(1, len(rates) + 1)
         x = tuple(map(str, places.tolist())) if few else tuple(places.tolist())

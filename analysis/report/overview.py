@@ -16,7 +16,7 @@ from . import aggregate
 from .aggregate import EXCESS_SHIFT, GAP_SHIFT, SECONDS_SHIFT, WIN_TOLERANCE, Mean
 from .paired_tests import LEAST_INSTANCES
 from .picture import Chart, Scale, Series
-from .picture_data import Group, joined, sharing
+from .picture_data import alike, joined, sharing
 from .significance import significance
 from .table import Column, Table
 from .tables import RULED, comparison_tables, figure, percent, seconds_text
@@ -255,16 +255,11 @@ def _curves(
     found: Mapping[str, Sequence[tuple[float, float]]], end: float
 ) -> tuple[tuple[Series, ...], str]:
     """One step function for each curve, drawn to one right end, and which methods share one."""
-    together: dict[tuple[tuple[float, float], ...], list[str]] = {}
-    for method, corners in found.items():
-        together.setdefault(tuple(corners), []).append(method)
+    groups = alike(found)
     drawn = []
-    groups = [Group(tuple(methods), {}) for methods in together.values()]
-    for corners, group in zip(together, groups, strict=True):
-        whole = [*corners, (end, corners[-1][1])]
-        drawn.append(
-            Series(group.name, tuple(x for x, _ in whole), tuple(y for _, y in whole), style="step")
-        )
+    for group in groups:
+        x, y = zip(*group.value, (end, group.value[-1][1]), strict=True)
+        drawn.append(Series(group.name, x, y, style="step"))
     return tuple(drawn), sharing(groups)
 
 

@@ -93,16 +93,16 @@ def extremes(values: Mapping[str, float], form: str = "g") -> str:
 
 @dataclass(frozen=True)
 class Group:
-    """Methods whose first seeds left the same numbers, and so share a line.
+    """Methods with equal values, which share a line.
 
     Attributes
     ----------
     methods : their names.
-    record : of the first one.
+    value : what is drawn of each of them.
     """
 
     methods: tuple[str, ...]
-    record: Record
+    value: Any
 
     @property
     def name(self) -> str:
@@ -111,17 +111,16 @@ class Group:
         return joined if len(joined) < _LEGEND else f"{self.methods[0]} +{len(self.methods) - 1}"
 
 
-def alike(by_method: Records, numbers: Callable[[Record], Any]) -> list[Group]:
-    """The methods in groups, by the numbers of their first record that are drawn."""
-    groups: list[tuple[Any, list[str], Record]] = []
-    for method, records in by_method.items():
-        own = numbers(records[0])
-        group = next((methods for drawn, methods, _ in groups if drawn == own), None)
+def alike(values: Mapping[str, Any]) -> list[Group]:
+    """Group methods by equal values, in the order of each group's first method."""
+    groups: list[tuple[Any, list[str]]] = []
+    for method, value in values.items():
+        group = next((methods for known, methods in groups if known == value), None)
         if group is None:
-            groups.append((own, [method], records[0]))
+            groups.append((value, [method]))
         else:
             group.append(method)
-    return [Group(tuple(methods), record) for _, methods, record in groups]
+    return [Group(tuple(methods), value) for value, methods in groups]
 
 
 def curves(
@@ -132,13 +131,11 @@ def curves(
 
     Least and most are empty where all seeds agree.
     """
-    spread: dict[str, list[Record]] = {}
+    spread = {}
     for method, records in by_method.items():
         mean, low, high = over_seeds([numbers(record) for record in records])
-        spread[method] = [{"spread": (mean, (), ()) if low == high else (mean, low, high)}]
-    return [
-        (group, *group.record["spread"]) for group in alike(spread, lambda record: record["spread"])
-    ]
+        spread[method] = (mean, (), ()) if low == high else (mean, low, high)
+    return [(group, *group.value) for group in alike(spread)]
 
 
 def sharing(groups: Iterable[Group]) -> str:

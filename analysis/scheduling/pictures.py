@@ -137,10 +137,11 @@ def _most_owed_chart(by_method: Records) -> Chart:
     )
     series: list[Series] = []
     last: dict[str, float] = {}
-    groups = alike(by_method, lambda entry: entry["debts"])
+    times = tuple(next(iter(by_method.values()))[0]["times"])
+    groups = alike({method: records[0]["debts"] for method, records in by_method.items()})
     for group in groups:
-        most = (np.max(np.array(group.record["debts"]), axis=0) / unit).tolist()
-        series.append(Series(group.name, tuple(group.record["times"]), tuple(most), "line"))
+        most = (np.max(np.array(group.value), axis=0) / unit).tolist()
+        series.append(Series(group.name, times, tuple(most), "line"))
         last |= dict.fromkeys(group.methods, most[-1])
     return Chart(
         "most-owed-over-time", "The most owed to any organization, over time", "time",
@@ -232,10 +233,10 @@ def _busy_chart(by_method: Records) -> Chart:
     """Share of the machines in use over time."""
     series: list[Series] = []
     means: dict[str, float] = {}
-    groups = alike(by_method, lambda entry: entry["busy"])
+    edges = (0, *next(iter(by_method.values()))[0]["times"])
+    groups = alike({method: records[0]["busy"] for method, records in by_method.items()})
     for group in groups:
-        edges = (0, *group.record["times"])
-        busy = (*group.record["busy"], group.record["busy"][-1])
+        busy = (*group.value, group.value[-1])
         series.append(Series(group.name, edges, busy, "step"))
         means |= dict.fromkeys(group.methods, float(np.average(busy[:-1], weights=np.diff(edges))))
     return Chart(

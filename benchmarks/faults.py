@@ -108,7 +108,7 @@ FAULTS = r"""
 + np.where(short > 0, (short / 2 + job[first]), 0.0)
 
 @ solvers/packing/arrivals.py: a VM that leaves counts as two moves
-? advice_gpus::test_the_bundled_state_needs_three_moves_for_its_gang
+? advice_gpus::test_bundled_state_needs_three_moves_for_its_gang
 - cost = (self.running * (worth + SCALE))
 + cost = (self.running * (worth + 2 * SCALE))
 
@@ -478,7 +478,7 @@ FAULTS = r"""
 + rate = 1 - (1 - alone / seconds) * covered
 
 @ cluster/run/queue_store.py: it is not counted how often a job was begun
-? running_queue::test_queue_counts_attempts_of_each_job
+? running_queue::test_queue_runs_oldest_jobs_first_each_once
 - state = 'running', attempts = attempts + 1,
 + state = 'running', attempts = attempts,
 

@@ -57,7 +57,7 @@ def never(gang: Answer) -> bool:
 # what is known of a state
 
 
-def test_the_bundled_state_needs_three_moves_for_its_gang() -> None:
+def test_bundled_state_needs_three_moves_for_its_gang() -> None:
     found = gpus(read_state(["state/training"]))
     gang = only(found)
     assert (gang.name, len(gang.pods), len(gang.plan.targets)) == ("ml/llama", 2, 3)
@@ -117,27 +117,21 @@ def test_gpus_on_cordoned_nodes_are_not_free() -> None:
 @pytest.mark.parametrize(
     "about",
     [
-        {"annotations": {"scheduling.k8s.io/group-name": "g"}},
-        {"labels": {"pod-group.scheduling.sigs.k8s.io": "g"}},
-        {"labels": {"kueue.x-k8s.io/pod-group-name": "g"}},
-        {"annotations": {"pod-group-name": "g"}},
-        {"labels": {"jobset.sigs.k8s.io/jobset-name": "g"}},
-        {"owner": "Job"},
+        {"annotations": {"scheduling.k8s.io/group-name": "g"}}, {"annotations": {"pod-group-name": "g"}},
+        {"labels": {"pod-group.scheduling.sigs.k8s.io": "g"}}, {"labels": {"kueue.x-k8s.io/pod-group-name": "g"}},
+        {"labels": {"jobset.sigs.k8s.io/jobset-name": "g"}}, {"owner": "Job"},
         {"schedulingGroup": {"podGroupName": "g"}},
     ],
-)
+)  # fmt: skip
 def test_pods_of_one_group_label_are_one_gang(about: dict[str, Any]) -> None:
-    given = state(
-        *nodes(1, 1), runs("z-1", "n0", 1), *(
-            pod(f"g-{n}", containers=cards(1), **about) for n in range(2)
-        )
-    )  # fmt: skip
+    pods = (pod(f"g-{n}", containers=cards(1), **about) for n in range(2))
+    given = state(*nodes(1, 1), runs("z-1", "n0", 1), *pods)
     gang = only(gpus(given))
     assert (gang.name, len(gang.pods)) == ("shop/g", 2)
     assert never(gang)
 
 
-def test_a_gang_is_chosen_by_its_name_or_a_label() -> None:
+def test_gang_is_chosen_by_name_or_label() -> None:
     given = state(*nodes(2), *(waits(f"c-{n}", 1, f"g{n}", labels={"team": "a"}) for n in range(2)))
     assert [one.name for one in gpus(given).steps] == ["shop/g0", "shop/g1"]
     assert only(gpus(given, gang="shop/g1")).name == "shop/g1"

@@ -5,7 +5,6 @@ drivers, owners, and pods of which the filters alone decide.
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,14 +15,13 @@ from support.advice_words import lines_of, written
 from support.messages import refused
 from support.terminal import run
 
-from cotenant.cluster.plan.buy import buy
 from cotenant.cluster.plan.drain import drain
 from cotenant.cluster.plan.fit import fit
 from cotenant.cluster.plan.nodes import advise
 from cotenant.cluster.report.emit import emit
 from cotenant.cluster.state.fields import Fields
 from cotenant.cluster.state.kubernetes import requests_of
-from cotenant.cluster.state.node_types import daemon_pods, read_types
+from cotenant.cluster.state.node_types import daemon_pods
 from cotenant.cluster.state.reading import read_state
 from cotenant.instances.problem.errors import InvalidFile
 
@@ -129,12 +127,6 @@ def test_provisioning_of_other_claims_is_not_known(tmp_path: Path, fields: dict[
     assert any("on 3 nodes:" in line for line in lines_of(found))
     done = run("advise", "fit", written(tmp_path, listed(*items), "s.json"), "--json")
     assert (done.returncode, json.loads(done.stdout).get("status")) == (3, None)
-
-
-def spread(**fields: Any) -> dict[str, Any]:
-    term = {"maxSkew": 1, "topologyKey": HOST, "whenUnsatisfiable": "DoNotSchedule",
-            "labelSelector": {"matchLabels": {"app": "w"}}}  # fmt: skip
-    return {"topologySpreadConstraints": [term | fields], "labels": {"app": "w"}}
 
 
 def test_namespace_selector_matches_namespace_labels() -> None:
@@ -247,17 +239,3 @@ def test_added_daemon_set_has_pod_on_each_admitting_node(tmp_path: Path) -> None
     assert read_state([path], added=written(tmp_path, spec, "d.json")).ignored == {
         "RuntimeClass": 1
     }
-
-
-@pytest.mark.slow
-def test_buy_adds_nodes_until_min_domains_is_met(tmp_path: Path) -> None:
-    """12 pods on 3 domains at least; the old node holds one, so that none has more than two."""
-    types = written(tmp_path, "type,cpu,memory,pods,price\nt,1,5000Mi,10,1\n", "t.csv")
-    pods = [pod(f"w-{n}", "", "20m", "100Mi", **spread(minDomains=3)) for n in range(12)]
-    old = node("old", "100m", "100Mi")
-    read = state(old, *pods)
-    found = buy(read, read_types(read, types))
-    assert (found.bought, len(found.arrivals)) == ({"t": 6}, 12)
-    read = replace(read, nodes=())
-    found = buy(read, read_types(read, types))
-    assert (found.bought, len(found.arrivals)) == ({"t": 3}, 12)

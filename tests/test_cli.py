@@ -20,7 +20,6 @@ from cotenant.analysis.run.result import Result
 from cotenant.cli import commands
 from cotenant.cli.help import EXAMPLES, SECTIONS
 from cotenant.instances.colocation import Colocation
-from cotenant.instances.packing import Packing
 
 
 def test_json_output_is_one_document_and_nothing_else(tmp_path: Path) -> None:
@@ -121,7 +120,6 @@ BAD = {
     "an unknown method": "solve colocation/tiny -m stabel",
     "an unknown option": "solve colocation/tiny -m stable -o alfa=1",
     "an option without value": "solve colocation/tiny -m stable -o alpha",
-    "alpha below zero": "solve colocation/tiny -m stable -o alpha=-1",
     "a time limit of zero": "solve colocation/tiny -m stable --time-limit 0",
     "a missing file": "solve none.json -m stable",
     "an unknown bundled instance": "show colocation/tinny",
@@ -131,16 +129,12 @@ BAD = {
     "an unknown format": "convert x.csv --from penalties-csv --out x.json",
     "a format that needs an option": "convert x.csv --from alibaba-openb --out x.json",
     "a device for a file": "show /dev/zero",
-    "a device for a result": "check colocation/tiny /dev/zero",
-    "a device for a table": "convert /dev/zero --from swf --out x.json",
     "a device for a proof": "verify colocation/tiny /dev/zero",
     "an output with too long a name": f"solve colocation/tiny -m GR --out {LONG}",
     "rows with too long a name": f"report {LONG} --out x.html",
     "a problem of very many letters": f"methods {'x' * 100000}",
     "an unknown data set": "fetch fairco2",
     "an unknown experiment": "reproduce colocation-figure-6",
-    "a name like no experiment's": "reproduce xyz",
-    "a name like no bundled instance's": "show zzz",
     "a folder for rows": "report docs --out x.html",
     "a result that is none": "check colocation/tiny pyproject.toml",
     "an option nobody takes": "compare colocation/tiny -m GR -o engine=highs",
@@ -187,9 +181,7 @@ def test_convert_reads_a_table_and_schema_describes_it(tmp_path: Path) -> None:
 
 def test_methods_lists_one_problem_one_method_or_all() -> None:
     assert "SMR" in run("methods", "colocation").stdout
-    page = run("methods", COLUMNS="100").stdout
-    assert len(page.splitlines()) <= 40
-    assert "SMR" in page
+    assert len(run("methods", COLUMNS="100").stdout.splitlines()) <= 40
     one = run("methods", "stable").stdout  # of any problem; its options with what they mean
     approved(one)
     both = json.loads(run("methods", "optimal", "--json").stdout)
@@ -233,14 +225,6 @@ def test_compare_leaves_out_methods_that_do_not_apply(tmp_path: Path) -> None:
     done = run("compare", str(path))
     assert done.returncode == 2
     approved(done.stderr)
-
-
-@pytest.mark.slow
-def test_methods_that_apply_to_numbered_servers_give_answers() -> None:
-    owned = Packing(capacity=[[8], [4]], demand=[[2], [1]], request=[3, 4], servers=[2, 1])
-    rows = cotenant.compare([owned], time_limit=600).rows
-    assert [row["error"] for row in rows if row.get("error")] == [], "as hosts.csv counts them"
-    assert {"FFD", "random-fit"} <= {row["method"] for row in rows}
 
 
 @pytest.mark.usefixtures("in_this_process")
@@ -288,15 +272,10 @@ def test_help_describes_every_command_in_a_sentence() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("command", "first"), [("methods --json", "["), ("solve colocation/tiny -m GR", "")]
-)
-def test_closed_output_pipe_is_not_an_error(command: str, first: str) -> None:
-    piped = f"{{ {sys.executable} -m cotenant.cli {command}; echo code $? >&2; }} | head -n 1"
-    process = subprocess.run(["sh", "-c", piped], capture_output=True, text=True, check=False)
-    assert "Traceback" not in process.stderr
-    assert "code 0" in process.stderr
-    assert process.stdout.strip().endswith(first)
+def test_closed_output_pipe_is_not_an_error() -> None:
+    piped = f"{{ {sys.executable} -m cotenant.cli methods --json; echo $? >&2; }} | head -n 1"
+    done = subprocess.run(["sh", "-c", piped], capture_output=True, text=True, check=False)
+    assert (done.stdout.strip(), done.stderr) == ("[", "0\n")
 
 
 SHOWN, SOLVED = "show colocation/tiny --json", "solve colocation/tiny -m GR"

@@ -54,9 +54,8 @@ def test_executor_pools_give_same_rows_and_survive_a_death(pool: Any) -> None:
     methods = ["GR", "SMR", bad.in_order]
     here = cotenant.compare([TINY], methods, seeds=range(2))
     with pool(2) as executor:
-        there = cotenant.compare(
-            [TINY], [*methods, bad.leaves], seeds=range(2), executor=executor, jobs=2
-        )
+        settings: dict[str, Any] = {"seeds": range(2), "executor": executor, "jobs": 2}
+        there = cotenant.compare([TINY], [*methods, bad.leaves], **settings)
         assert executor.submit(int).result() == 0, "the executor is not shut down"
     assert bad.without_seconds(there.rows[:-1]) == bad.without_seconds(here.rows)
     approved(there.rows[-1]["error"])
@@ -66,9 +65,8 @@ def test_executor_pools_give_same_rows_and_survive_a_death(pool: Any) -> None:
 def test_executor_run_beyond_its_hard_limit_is_a_failed_row(tmp_path: Path) -> None:
     note = tmp_path / "note"
     with ThreadPoolExecutor(1) as executor:
-        found = cotenant.compare(
-            [TINY], [bad.sleeps], hard_limit=2.0, options={"note": str(note)}, executor=executor
-        )
+        settings: dict[str, Any] = {"hard_limit": 2.0, "options": {"note": str(note)}}
+        found = cotenant.compare([TINY], [bad.sleeps], executor=executor, **settings)
     approved(found.rows[0]["error"])
     if note.exists():
         assert all(map(bad.gone, map(int, note.read_text().split())))

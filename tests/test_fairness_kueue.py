@@ -38,20 +38,16 @@ from cotenant.instances.scheduling.kueue import KUEUE_COMMAND, read_kueue
 def state(version: str = "v1beta2", *more: Object, **limits: Any) -> list[Object]:
     """bio holds all eight GPUs for an hour while phy waits, and works again after an eviction."""
     return [
-        flavor("a100", version),
-        flavor("default", version),
-        cohort("all", version),
+        flavor("a100", version), flavor("default", version), cohort("all", version),
         cluster_queue("bio", {"a100": 4}, version, weight="2", **limits),
         cluster_queue("phy", {"a100": 4}, version, **limits),
-        local_queue("bio", version),
-        local_queue("phy", version),
-        workload("j1", "bio", 0, 0, 3600, 4, version),
-        workload("j2", "bio", 0, 0, 3600, 4, version),
+        local_queue("bio", version), local_queue("phy", version),
+        workload("j1", "bio", 0, 0, 3600, 4, version), workload("j2", "bio", 0, 0, 3600, 4, version),
         workload("j3", "phy", 900, 3600, 5400, 4, version),
         workload("j4", "phy", 1000, gpus=2, version=version),
         workload("j5", "bio", 1200, gpus=1, version=version, past=300, evicted=4500),
         *more,
-    ]
+    ]  # fmt: skip
 
 
 @pytest.fixture
@@ -84,27 +80,19 @@ def test_debts_of_small_logs_equal_second_by_second_count(unit: str, tmp_path: P
 
 
 def test_evicted_kueue_work_counts_as_run(written) -> None:
-    log = read_kueue(
-        written(
-            state(
-                "v1beta2",
-                workload("again", "bio", 100, 2000, 2500, past=50, requeued=400),
-                workload("unplaced", "phy", 100, 3000, 3001, past=60),
-            )
-        )
-    )
+    again = workload("again", "bio", 100, 2000, 2500, past=50, requeued=400)
+    unplaced = workload("unplaced", "phy", 100, 3000, 3001, past=60)
+    log = read_kueue(written(state("v1beta2", again, unplaced)))
     runs = {
         (name, int(start), int(length))
         for name, start, length in zip(log.jobs, log.submit + log.wait, log.run, strict=True)
     }
     begin = int(log.submit.min())
     assert {
-        ("team-bio/j5", begin + 4200, 300),
-        ("team-bio/again", begin + 350, 50),
-        ("team-bio/again", begin + 2000, 500),
-        ("team-phy/unplaced", begin + 2940, 60),
+        ("team-bio/j5", begin + 4200, 300), ("team-bio/again", begin + 350, 50),
+        ("team-bio/again", begin + 2000, 500), ("team-phy/unplaced", begin + 2940, 60),
         ("team-phy/unplaced", begin + 3000, 1),
-    } <= runs
+    } <= runs  # fmt: skip
     waits = {each.job: each.submit - begin for each in log.waiting}
     assert waits == {"team-phy/j4": 1000, "team-bio/j5": 4500}
     approved("\n".join(log.notes))
@@ -112,11 +100,8 @@ def test_evicted_kueue_work_counts_as_run(written) -> None:
 
 def test_incomplete_or_stale_kueue_export_is_noted(written) -> None:
     items = state()
-    items[3]["status"] = {
-        "flavorsReservation": [
-            {"name": "a100", "resources": [{"name": "nvidia.com/gpu", "total": "3"}]}
-        ]
-    }
+    used = {"name": "a100", "resources": [{"name": "nvidia.com/gpu", "total": "3"}]}
+    items[3]["status"] = {"flavorsReservation": [used]}
     stray = workload("stray", "none", 0, 0, 60)
     lost = workload("lost", "phy", 0) | {"status": {}}
     lost["spec"]["queueName"] = "elsewhere"
@@ -147,7 +132,7 @@ def test_workload_under_eviction_counts_as_running(written) -> None:
     assert asked["team-phy/limited"] == {"gres/gpu": 2, "gres/gpu:a100": 2}
 
 
-def test_recreated_workload_is_a_new_job(written) -> None:
+def test_workload_of_new_uid_is_a_new_job(written) -> None:
     items = [workload("j1", "bio", second, second, second + 60) for second in (0, 100)]
     for uid, item in zip("ab", items, strict=True):
         item["metadata"]["uid"] = uid
@@ -190,21 +175,20 @@ def test_separate_cohorts_are_computed_one_by_one(written) -> None:
     assert judged(path, partition="all").names == ("bio", "phy")
 
 
+QUOTA: Any = {"a100": 4}
+RAN = workload("j1", "bio", 0, 0, 60)
+
+
 @pytest.mark.parametrize(
     "items",
     [
-        [],
-        [workload("j1", "bio", 0, 0, 60)],
-        [cluster_queue("bio", {"a100": 4})],
-        [cluster_queue("bio", {"a100": 4}, cohort="x"), cohort("x", parent="x")],
-        [cluster_queue("bio", {"a100": "many"}), workload("j1", "bio", 0, 0, 60)],  # type: ignore[dict-item]
-        [cluster_queue("bio", {"a100": 4}, borrowing=-1), workload("j1", "bio", 0, 0, 60)],
-        [cluster_queue("bio", {"a100": 4}, weight="-1"), workload("j1", "bio", 0, 0, 60)],
+        [], [RAN], [cluster_queue("bio", QUOTA)],
+        [cluster_queue("bio", QUOTA, cohort="x"), cohort("x", parent="x")],
+        [cluster_queue("bio", {"a100": "many"}), RAN],  # type: ignore[dict-item]
+        [cluster_queue("bio", QUOTA, borrowing=-1), RAN], [cluster_queue("bio", QUOTA, weight="-1"), RAN],
     ],
-)
-def test_non_kueue_file_is_refused_with_command(
-    written, items: list[Object], tmp_path: Path
-) -> None:
+)  # fmt: skip
+def test_file_without_kueue_objects_is_refused_with_command(written, items: list[Object]) -> None:
     with refused(InvalidFile):
         read_kueue(written(items))
 

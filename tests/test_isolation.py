@@ -7,23 +7,14 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
 import cotenant
 
-NAMES = (
-    "pickle",
-    "signal",
-    "json",
-    "tempfile",
-    "numpy",
-    "numba",
-    "cotenant",
-    "sitecustomize",
-    "usercustomize",
-)
+NAMES = "pickle signal json tempfile numpy numba cotenant sitecustomize usercustomize".split()
 PLANTED = "import sys; open({note!r}, 'a').write(f'{name} in {{sys.orig_argv[1:3]}}; ')\n"
 
 COMMAND = "from cotenant.cli import main; main()\n"
@@ -71,9 +62,9 @@ def run_in(
     return done.stdout
 
 
-def plant(folder: Path, note: Path) -> None:
+def plant(folder: Path, note: Path, names: Sequence[str] = NAMES) -> None:
     folder.mkdir(parents=True)
-    for name in NAMES:
+    for name in names:
         (folder / f"{name}.py").write_text(PLANTED.format(note=str(note), name=name))
 
 
@@ -82,7 +73,7 @@ def told(note: Path) -> str:
 
 
 @pytest.mark.slow
-def test_no_way_of_starting_a_process_imports_from_the_current_folder(tmp_path: Path) -> None:
+def test_child_processes_import_nothing_from_current_folder(tmp_path: Path) -> None:
     note, folder = tmp_path / "note", tmp_path / "folder"
     plant(folder, note)
     elsewhere = tmp_path / "elsewhere"
@@ -96,7 +87,7 @@ def test_no_way_of_starting_a_process_imports_from_the_current_folder(tmp_path: 
 
 
 @pytest.mark.slow
-def test_the_command_imports_nothing_from_the_current_folder(tmp_path: Path) -> None:
+def test_command_imports_nothing_from_current_folder(tmp_path: Path) -> None:
     note, folder = tmp_path / "note", tmp_path / "folder"
     plant(folder, note)
     cotenant.write(cotenant.read("colocation/tiny"), folder / "data.json")
@@ -104,7 +95,7 @@ def test_the_command_imports_nothing_from_the_current_folder(tmp_path: Path) -> 
     assert told(note) == ""
 
 
-def test_compiled_kernels_are_not_kept_in_the_current_folder(
+def test_kernel_cache_is_never_in_current_folder(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What is kept is run by the next that finds it there."""
@@ -120,37 +111,26 @@ def test_compiled_kernels_are_not_kept_in_the_current_folder(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "ways",
-    [EVERY_WAY, pytest.param(EVERY_WAY + ON_DASK, marks=pytest.mark.slow)],
-    ids=["processes", "dask"],
-)
 @pytest.mark.skipif(sys.platform == "win32", reason="the user's site lies elsewhere")
-def test_child_process_ignores_user_site(tmp_path: Path, ways: str) -> None:
+def test_child_process_ignores_user_site(tmp_path: Path) -> None:
     """The interpreter that asks does (it is how Python starts, where the site is on), its children
     do not.
     """
     note, home = tmp_path / "note", tmp_path / "home"
-    site = (
-        home / "lib" / f"python{sys.version_info.major}.{sys.version_info.minor}" / "site-packages"
-    )
-    plant(site, note)
-    for name in set(NAMES) - {"usercustomize"}:
-        (site / f"{name}.py").unlink()
+    version = f"python{sys.version_info.major}.{sys.version_info.minor}"
+    site = home / "lib" / version / "site-packages"
+    plant(site, note, ["usercustomize"])
     (tmp_path / "folder").mkdir()
-    base = getattr(
-        sys, "_base_executable", sys.executable
-    )  # a virtual environment has no user's site
+    # a virtual environment has no user's site
+    base = getattr(sys, "_base_executable", sys.executable)
     path = [entry for entry in sys.path if entry and not entry.startswith(str(site))]
-    program = f"import sys; sys.path[:] = {path!r}\n{ways}"
+    program = f"import sys; sys.path[:] = {path!r}\n{EVERY_WAY}{ON_DASK}"
     run_in(tmp_path / "folder", program, python=base, PYTHONUSERBASE=str(home), PYTHONNOUSERSITE="")
     assert told(note).count("usercustomize") == 1, told(note)
 
 
 @pytest.mark.slow
-def test_child_process_imports_module_beside_script(
-    tmp_path: Path,
-) -> None:
+def test_child_process_imports_module_beside_script(tmp_path: Path) -> None:
     """The folder of a script that a person runs is on its path, and so on its children's."""
     (tmp_path / "bin").mkdir()
     (tmp_path / "bin" / "policies.py").write_text(

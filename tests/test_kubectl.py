@@ -1,4 +1,4 @@
-"""The plugin of kubectl, and the manifest of a daily answer."""
+"""The plugin of kubectl, the commands that a plan emits for it, and the manifest of a daily answer."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import json
 import os
 import pkgutil
 import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -18,6 +19,7 @@ from support.messages import approved
 from support.terminal import run
 
 from cotenant.cli.kubectl import RESOURCES, main
+from cotenant.cluster.report.emit import FREED
 from cotenant.solvers.compiled import cache_folder
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -54,13 +56,10 @@ def fake_kubectl(folder: Path, program: str) -> str:
 def config_of(folder: Path, address: str) -> str:
     """A kubeconfig with two contexts, of which the second one leads to the server."""
     servers = {"away": "http://127.0.0.1:1", "shop": address}
-    content = {
-        "apiVersion": "v1",
-        "kind": "Config",
-        "current-context": "away",
-        "clusters": [{"name": n, "cluster": {"server": to}} for n, to in servers.items()],
-        "contexts": [{"name": n, "context": {"cluster": n, "user": ""}} for n in servers],
-    }
+    clusters = [{"name": n, "cluster": {"server": to}} for n, to in servers.items()]
+    contexts = [{"name": n, "context": {"cluster": n, "user": ""}} for n in servers]
+    content = {"apiVersion": "v1", "kind": "Config", "current-context": "away",
+               "clusters": clusters, "contexts": contexts}  # fmt: skip
     path = folder / "config"
     path.write_text(json.dumps(content))
     return str(path)
@@ -93,6 +92,26 @@ def test_the_real_kubectl_lists_a_cluster(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout)
     assert (len(found["in_use"]), found["nodes"]["value"]) == (6, 4)
+
+
+@needs_kubectl
+def test_emitted_commands_are_accepted_by_kubectl(tmp_path: Path) -> None:
+    text = run("advise", "nodes", "state/shop", "--emit", "kubectl").stdout
+    by_name = {(item["kind"], item["metadata"]["name"]): item for item in SHOP["items"]}
+    labels = [shlex.split(line) for line in text.splitlines() if line.startswith("kubectl label")]
+    assert labels
+    for words in labels:
+        node = json.dumps(by_name["Node", words[3]])
+        command = ["kubectl", "label", "--local", "-f", "-", *words[4:], "-o", "json"]
+        env = {**os.environ, "HOME": str(tmp_path), "KUBECONFIG": str(tmp_path / "none")}
+        done = subprocess.run(command, input=node, env=env, capture_output=True, text=True)
+        assert json.loads(done.stdout)["metadata"]["labels"][FREED] == "true", done.stderr
+    evictions = re.findall(r"^echo (.*) \| kubectl create --raw (\S+) -f -$", text, re.MULTILINE)
+    assert len(evictions) == 8
+    for body, path in evictions:
+        name = json.loads(shlex.split(body)[0])["metadata"]["name"]
+        assert path.endswith(f"/pods/{name}/eviction")
+        assert ("Pod", name) in by_name
 
 
 @pytest.mark.slow
@@ -163,17 +182,13 @@ def test_manifest_grants_exactly_the_listed_kinds() -> None:
     assert granted == set(RESOURCES.split(","))
     job = by_kind["CronJob"]["spec"]["jobTemplate"]["spec"]["template"]["spec"]
     account = by_kind["ServiceAccount"]["metadata"]
-    assert job["serviceAccountName"] == account["name"]
-    assert by_kind["ClusterRoleBinding"]["subjects"][0]["name"] == account["name"]
-    assert by_kind["ClusterRoleBinding"]["subjects"][0]["namespace"] == account["namespace"]
+    (subject,) = by_kind["ClusterRoleBinding"]["subjects"]
+    assert job["serviceAccountName"] == account["name"] == subject["name"]
+    assert subject["namespace"] == account["namespace"]
     (container,) = job["containers"]
     options = [word for word in container["command"][-1].split() if word.startswith("--")]
     known = run("advise", "nodes", "--help").stdout
     assert options
     assert [word for word in options if word.partition("=")[0] not in known] == []
-    mounts = {each["name"]: each["mountPath"] for each in container["volumeMounts"]}
-    assert set(mounts) == {each["name"] for each in job["volumes"]}
-    (plugins,) = [each["plugins"] for each in documents if "plugins" in each]
-    for each in plugins.values():
-        assert {"shortCut", "description", "scopes", "command", "args"} <= set(each)
-        assert each["command"] == "kubectl"
+    mounts = {each["name"] for each in container["volumeMounts"]}
+    assert mounts == {each["name"] for each in job["volumes"]}

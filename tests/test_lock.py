@@ -35,7 +35,7 @@ def holder(tmp_path: Path) -> Any:
 
 
 @pytest.mark.slow
-def test_second_comparison_on_the_same_rows_is_refused_and_names_the_process(holder: Any) -> None:
+def test_second_comparison_on_locked_rows_is_refused_with_process(holder: Any) -> None:
     sweep, out = holder
     with pytest.raises(InvalidFile, match=f"is being written by process {sweep.pid} on "):
         cotenant.compare([TINY], ["GR"], out=out)
@@ -49,7 +49,7 @@ def test_second_comparison_on_the_same_rows_is_refused_and_names_the_process(hol
     assert not Path(f"{out}.lock").exists()
 
 
-def test_link_in_the_place_of_a_lock_is_not_followed(tmp_path: Path) -> None:
+def test_symbolic_link_as_lock_file_is_not_followed(tmp_path: Path) -> None:
     out, mine = tmp_path / "rows.jsonl", tmp_path / "mine"
     mine.write_text("mine")
     Path(f"{out}.lock").symlink_to(mine)
@@ -85,7 +85,7 @@ def test_lock_with_removed_file_is_retaken(tmp_path: Path, monkeypatch: pytest.M
     assert list(tmp_path.iterdir()) == []
 
 
-def test_lock_that_is_required_and_cannot_be_held_is_refused(
+def test_required_lock_that_cannot_be_held_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def refuses(*_: object) -> None:

@@ -24,7 +24,6 @@ from support.processes import (
     cotenant_process,
     lenient_settings,
     needs_two_cpus,
-    sleeping,
     until,
     write_queue,
 )
@@ -32,7 +31,6 @@ from support.terminal import run
 
 from cotenant.cluster.measure.jobs import Job
 from cotenant.cluster.measure.measure import measure
-from cotenant.cluster.measure.profiles import profiles
 from cotenant.cluster.measure.store import opened
 from cotenant.cluster.run.queue_store import QueueStore
 
@@ -61,16 +59,12 @@ def marked(folder: Path) -> list[Any]:
 
 def queue(folder: Path, jobs: Sequence[tuple[str, str, str]]) -> None:
     """A queue of jobs of the two types in turn: name, shell text, rerun. Each notes its start."""
+    noting = "echo {0} >> begun; {1}; echo {0} >> ended"
     write_queue(
         folder,
         (
-            (
-                name,
-                str(place % 2),
-                ("sh", "-c", f"echo {name} >> begun; {text}; echo {name} >> ended"),
-                rerun,
-            )
-            for place, (name, text, rerun) in enumerate(jobs)
+            (name, str(n % 2), ("sh", "-c", noting.format(name, text)), rerun)
+            for n, (name, text, rerun) in enumerate(jobs)
         ),
     )
 
@@ -126,20 +120,6 @@ def test_queue_runs_on_local_worker_and_fills_store(lab: Path) -> None:
     again = run(*words)
     assert "finished: nothing was left to run" in again.stdout
     assert looks(lab) == before + 2
-
-
-@pytest.mark.slow
-def test_killed_job_restarts_and_its_partner_continues(lab: Path) -> None:
-    kill = "test -e once || { touch once; kill -9 $$; }; sleep 0.2"
-    queue(lab, [("victim", kill, "yes"), ("other", "sleep 0.5", "no")])
-    with started(lab) as process:
-        _, err = finished(process)
-    assert "victim waiting: signal 9; it waits again" in err
-    assert states(lab) == {"victim": "done", "other": "done"}
-    assert lines(lab, "begun") == {"victim": 2, "other": 1}
-    with opened(lab / "lab.db") as rows:
-        assert [look.kind for look in rows.produced(2)] in (["alone"], [])
-    nothing_stays(lab)
 
 
 @pytest.mark.slow
@@ -239,23 +219,3 @@ def test_ctrl_c_waits_for_running_jobs_and_second_one_kills(lab: Path) -> None:
     found = states(lab)
     assert (found["e"], found["f"]) == ("waiting", "lost")
     nothing_stays(lab)
-
-
-@pytest.mark.slow
-def test_production_estimates_recover_known_penalties(tmp_path: Path) -> None:
-    there = tmp_path / "there"
-    there.mkdir()
-    jobs = [sleeping("a", 0.5, there, 1, b=0.3), sleeping("b", 0.6, there, 1, a=0.1)]
-    settings: dict[str, Any] = {"time": "wall", "pressure": 1.0, "control": False}
-    measure(jobs, tmp_path / "lab.db", half_width=0.5, **settings)
-    before = profiles(tmp_path / "lab.db").estimates
-    names = [(f"{job.name}-{number}", job.name, job.command) for number in range(4) for job in jobs]
-    path = write_queue(there, ((*job, "yes") for job in names))
-    words = ["run", "queue", path, "--store", str(tmp_path / "lab.db")]
-    words += ["--settings", lenient_settings(tmp_path), "--other-machine", "-m", "GR", "--json"]
-    done = run(*words, TMPDIR=str(tmp_path))
-    assert json.loads(done.stdout)["states"] == {"done": 8}, done.stderr
-    after = profiles(tmp_path / "lab.db").estimates
-    for entry, true in (((0, 1), 0.3), ((1, 0), 0.1)):
-        assert after.samples[entry] > before.samples[entry]
-        assert abs(after.mid[entry] - true) <= max(0.05, after.half[entry]), (entry, after)

@@ -43,7 +43,7 @@ def written(folder: Path, text: str) -> Path:
     return path
 
 
-def test_a_job_has_all_its_fields_and_a_folder_seen_from_its_file(tmp_path: Path) -> None:
+def test_job_fields_are_read_with_folder_relative_to_file(tmp_path: Path) -> None:
     (tmp_path / "in").mkdir()
     text = GOOD + (
         'directory = "in"\nenvironment = {LEVEL = "3"}\ntimeout = 20\ncount = 5\nbandwidth = 1.5\n'
@@ -65,26 +65,19 @@ WRONG = (
 @pytest.mark.parametrize(
     "text",
     [
-        "",
-        "[[job]",
-        "[other]\n",
-        "job = 3",
-        GOOD.replace('"a"', '"a\\u001b"'),
-        GOOD.replace('"a"', '"--help"'),
-        GOOD.replace('["true"]', '"true"'),
-        GOOD.replace('["true"]', "[]"),
-        GOOD.replace('"true"', '"no-such-program"'),
-        *(GOOD + field for field in WRONG),
+        "", "[[job]", "[other]\n", "job = 3", GOOD.replace('"a"', '"a\\u001b"'), GOOD.replace('"a"', '"--help"'),
+        GOOD.replace('["true"]', '"true"'), GOOD.replace('["true"]', "[]"),
+        GOOD.replace('"true"', '"no-such-program"'), *(GOOD + field for field in WRONG),
     ],
-)
-def test_a_wrong_file_of_jobs_is_refused_in_one_line(tmp_path: Path, text: str) -> None:
+)  # fmt: skip
+def test_invalid_job_file_is_refused_in_one_line(tmp_path: Path, text: str) -> None:
     with refused(CotenantError) as error:
         read_jobs(written(tmp_path, text))
     assert "jobs.toml" in str(error.value)
     assert "\n" not in str(error.value)
 
 
-def test_a_changed_program_or_input_is_another_job(tmp_path: Path) -> None:
+def test_changed_program_or_input_changes_job_fingerprint(tmp_path: Path) -> None:
     program, data = tmp_path / "program", tmp_path / "data"
     program.write_text("#!/bin/sh\n")
     program.chmod(0o755)
@@ -134,7 +127,7 @@ def two_sockets(tmp_path_factory: pytest.TempPathFactory) -> Topology:
     return replace(read_topology(sysfs(folder, TWO_SOCKETS)), allowed=set(range(16)))
 
 
-def test_seats_are_halves_of_one_cache_and_threads_of_a_core_stay_together(
+def test_seats_are_halves_of_one_cache_with_whole_cores(
     two_sockets: Topology,
 ) -> None:
     assert two_sockets.domains() == [(*range(4), *range(8, 12)), (*range(4, 8), *range(12, 16))]
@@ -147,7 +140,7 @@ def test_seats_are_halves_of_one_cache_and_threads_of_a_core_stay_together(
     assert choose_seats(two_sockets, "0,4").shared == "memory"
 
 
-def test_a_machine_that_tells_of_no_cache_has_its_packages(tmp_path: Path) -> None:
+def test_machine_without_cache_facts_is_divided_by_packages(tmp_path: Path) -> None:
     (tmp_path / "online").write_text("0-1\n")
     seats = choose_seats(replace(read_topology(tmp_path), allowed={0, 1}))
     assert (*seats.parts, seats.shared) == ((0,), (1,), "package")
@@ -157,19 +150,19 @@ def test_a_machine_that_tells_of_no_cache_has_its_packages(tmp_path: Path) -> No
     ("cpus", "allowed"),
     [*((cpus, range(16)) for cpus in ("0-99", "3", "a", "", "3-1")), ("0,5", [5]), (None, [5])],
 )
-def test_cpus_that_cannot_be_two_seats_are_refused(
+def test_cpus_without_two_seats_are_refused(
     two_sockets: Topology, cpus: str | None, allowed: Iterable[int]
 ) -> None:
     with refused(InvalidOption):
         choose_seats(replace(two_sockets, allowed=set(allowed)), cpus)
 
 
-def test_where_the_system_does_not_pin_nothing_begins() -> None:
+def test_system_that_cannot_pin_is_refused() -> None:
     with refused(InvalidOption):
         require_pinning(Seats(((4000,), (4001,)), "L3"))
 
 
-def test_a_computer_is_divided_by_cache_and_core() -> None:
+def test_computer_is_divided_by_cache_and_core() -> None:
     cores = {cpu: (cpu,) for cpu in range(4)}
     one = Topology(cores, {}, dict.fromkeys(cores, 0), set(cores))
     assert divided_cpus(one, 2) == ["0-1", "2-3"]
@@ -180,7 +173,7 @@ def test_a_computer_is_divided_by_cache_and_core() -> None:
     assert len(divided_cpus(one, 4, overlap=True)) == 4
 
 
-def test_lists_of_cpus_are_read_and_written() -> None:
+def test_cpu_lists_are_read_and_written() -> None:
     assert cpu_list("0-3, 8,10-11") == (0, 1, 2, 3, 8, 10, 11)
     assert cpu_text((8, 0, 1, 2, 3, 11, 10)) == "0-3,8,10-11"
 
@@ -191,14 +184,10 @@ def measured(store: Path, **options: object) -> Summary:
     return run(simulated_jobs(2), store, **given)
 
 
-class AnotherMachine(SimulatedMachine):  # type: ignore[misc]
-    """Of other facts."""
-
-
-def test_a_store_of_another_machine_is_refused_unless_said(tmp_path: Path) -> None:
+def test_store_of_other_machine_needs_the_option(tmp_path: Path) -> None:
     store = tmp_path / "lab.db"
     measured(store)
-    other = AnotherMachine(TWO, [5, 7], noise=0.005)
+    other = type("AnotherMachine", (SimulatedMachine,), {})(TWO, [5, 7], noise=0.005)
     with refused(InvalidFile):
         measured(store, machine=other)
     found = measured(store, machine=other, other_machine=True)
@@ -207,7 +196,7 @@ def test_a_store_of_another_machine_is_refused_unless_said(tmp_path: Path) -> No
         assert len(rows.looks(1)) == len(rows.looks(2)) > 0
 
 
-def test_a_store_of_another_version_or_program_is_refused(tmp_path: Path) -> None:
+def test_store_of_other_version_or_program_is_refused(tmp_path: Path) -> None:
     measured(tmp_path / "lab.db")
     with sqlite3.connect(tmp_path / "lab.db") as rows:
         rows.execute("PRAGMA user_version = 99")
@@ -224,7 +213,7 @@ def test_a_store_of_another_version_or_program_is_refused(tmp_path: Path) -> Non
             use(tmp_path / f"{name}.db")
 
 
-def test_two_harnesses_on_one_store_are_refused_while_the_first_lives(tmp_path: Path) -> None:
+def test_second_measurement_on_one_store_is_refused(tmp_path: Path) -> None:
     store = tmp_path / "lab.db"
     code = (
         "import time; from cotenant.analysis.run.lock import locked\n"
@@ -239,9 +228,7 @@ def test_two_harnesses_on_one_store_are_refused_while_the_first_lives(tmp_path: 
     assert measured(store).stop == "reached"  # the system gave the lock of the dead one away
 
 
-def test_a_full_disk_ends_it_with_every_row_kept(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_full_disk_keeps_every_stored_row(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     store = tmp_path / "lab.db"
     measured(store)
     before = profiles(store).surroundings["ok"]
@@ -265,7 +252,7 @@ def test_a_full_disk_ends_it_with_every_row_kept(
         assert rows.execute(lonely).fetchone() == (0,)
 
 
-def test_other_systems_and_a_missing_psutil_are_told(
+def test_other_systems_and_missing_psutil_are_refused(
     monkeypatch: pytest.MonkeyPatch, not_installed: Any
 ) -> None:
     not_installed("psutil")

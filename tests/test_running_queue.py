@@ -40,7 +40,7 @@ from cotenant.instances.problem.errors import InvalidFile, InvalidInstance
 
 
 @pytest.mark.parametrize("seed", range(6))
-def test_coordinator_with_perfect_store_decides_as_the_simulator(begin: Begin, seed: int) -> None:
+def test_coordinator_that_knows_every_penalty_decides_as_simulator(begin: Begin, seed: int) -> None:
     rng = np.random.default_rng(seed)
     matrix = Colocation(rng.uniform(0, 0.4, (3, 3)), np.full(3, 2), names=("0", "1", "2"))
     arrivals = rng.integers(0, 4, (12, 3))
@@ -84,6 +84,7 @@ def test_queue_runs_oldest_jobs_first_each_once(begin: Begin) -> None:
     before = len(run.rows.looks(1))
     summary = run.whole()
     assert (summary.stop, summary.states) == ("finished", {"done": 21})
+    assert {entry.attempts for entry in run.queue_store.entries()} == {1}
     assert sum(len(kinds) for _, kinds in machines.begun) == 21
     assert sorted(machines.begun[0][1] + machines.begun[1][1] + machines.begun[2][1]) == [*"001122"]
     assert len(run.rows.looks(1)) == before  # what was measured stays what it was
@@ -164,18 +165,11 @@ def test_groups_of_killed_coordinator_are_lost_and_queue_continues(store: Path) 
         assert run.queue_store.running() == []
         assert run.states() == {"waiting": 4, "lost": 1}
         assert run.whole().states == {"done": 4, "lost": 1}
-        assert (
-            run.lines.count(
-                "side-effect lost: the command that ran it ended; it may not be begun again"
-            )
-            == 1
-        )
+        assert [line for line in run.lines if line.startswith("side-effect lost: the command")]
     assert sorted(kind for _, kinds in machines.begun for kind in kinds) == [*"0012"]
 
 
-def test_full_disk_starts_no_group_and_delays_writes(
-    begin: Begin,
-) -> None:
+def test_full_disk_starts_no_group_and_delays_writes(begin: Begin) -> None:
     machines = SimulatedMachines(2, lambda kinds: 5.0 if "0" in kinds else 9.0)
     run = begin("012211", machines)
     whole = run.coordinator
@@ -196,23 +190,6 @@ def test_full_disk_starts_no_group_and_delays_writes(
     assert run.rows.rows("SELECT COUNT(*) FROM visit") == seen  # all of it or nothing
     assert len(machines.begun) == begun
     assert run.whole().states == {"done": 6}
-
-
-@pytest.mark.slow
-def test_permanently_full_disk_ends_command_with_consistent_store(begin: Begin) -> None:
-    machines = SimulatedMachines(1)
-    run = begin("01" * 60, machines)
-    pages = run.rows.rows("PRAGMA page_count")[0][0]
-    run.rows.rows(f"PRAGMA max_page_count = {pages + 2}")
-    with refused(InvalidFile):
-        run.whole()
-    run.rows.rows("PRAGMA max_page_count = 1000000")
-    assert run.rows.rows("PRAGMA integrity_check") == [("ok",)]
-    states = run.states()
-    assert sum(states.values()) == 120
-    assert states["running"] <= 2
-    assert begin("01" * 60, machines).whole().states == {"done": 120}
-    assert Counter(kind for _, kinds in machines.begun for kind in kinds) == {"0": 60, "1": 60}
 
 
 @pytest.mark.parametrize("later", [0.0, 1e5])
@@ -259,12 +236,6 @@ def test_files_of_unique_command_are_not_fingerprinted(begin: Begin, tmp_path: P
     assert len([name for name in run.rows.names().values() if name == "0"]) == 4
 
 
-def test_queue_counts_attempts_of_each_job(begin: Begin) -> None:
-    run = begin(queued(["0", "1"]), SimulatedMachines(1))
-    run.whole()
-    assert [entry.attempts for entry in run.queue_store.entries()] == [1, 1]
-
-
 def test_only_waiting_jobs_may_change(begin: Begin) -> None:
     run = begin(queued(["0"]), SimulatedMachines(1))
     changed = [QueuedJob("job-0", Job("1", ("false",)), True)]
@@ -273,14 +244,6 @@ def test_only_waiting_jobs_may_change(begin: Begin) -> None:
     run.rows._rows.execute("UPDATE queued SET attempts = 1")
     with refused(InvalidInstance):
         run.queue_store.enqueue(queued(["0"]))
-
-
-@pytest.mark.slow
-def test_queue_on_200_machines_is_decided_in_two_epochs(begin: Begin) -> None:
-    kinds = "".join(map(str, np.random.default_rng(0).integers(0, 3, 600)))
-    machines = SimulatedMachines(200)
-    assert begin(kinds, machines).whole().epochs == 2
-    assert len(machines.begun) == 300
 
 
 def test_types_without_allowed_partner_run_alone(begin: Begin) -> None:

@@ -189,8 +189,7 @@ def _jointly(rng: np.random.Generator, state: ClusterState) -> Iterator[Claim]:
         return
     prices = [Fraction(each) for each in ("0", "0.384", "1", "1", "2.25", "7")]
     priced = replace(
-        state,
-        nodes=tuple(replace(node, price=prices[rng.integers(6)]) for node in state.nodes),
+        state, nodes=tuple(replace(node, price=prices[rng.integers(6)]) for node in state.nodes)
     )
     for what, given in (("nodes", state), ("money", priced)):
         advice = advise(given)

@@ -173,7 +173,7 @@ FAULTS = r"""
 -+ owned += raised(-owned, donated, int(borrowed.sum())) - borrowed
 
 @ instances/scheduling/feasibility.py: jobs may overlap on a machine by one unit of time
-? scheduling_instance::test_schedule_check_names_broken_rule
+? checks::test_check_names_the_broken_rule
 - schedule.start[second] < schedule.start[first] + length[first]
 + schedule.start[second] < schedule.start[first] + length[first] - 1
 
@@ -698,7 +698,7 @@ FAULTS = r"""
 + [c in row for c in range(len(places))]
 
 @ instances/admission/formats.py: speeds are taken in the order of their own table
-? admission_given plain_tables
+? plain_tables
 - speed=speeds[np.ix_(places_of(names, rows), places_of(types, speed_types))],
 + speed=speeds,
 

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import gzip
 import json
 from pathlib import Path
 
 import numpy as np
 import pytest
-from support.measured import DATA
 from support.messages import refused
 from typer.testing import CliRunner
 
 import cotenant
 from cotenant.cli import app
 from cotenant.instances.accelerators import Accelerators
-from cotenant.instances.accelerators.formats import accelerators_csv, gavel
+from cotenant.instances.accelerators.formats import gavel
 from cotenant.instances.problem.errors import InvalidFile, InvalidInstance, InvalidOption
 
 A, B, TWO = "('A', 1)", "('B', 1)", "('A', 2)"
@@ -50,15 +48,6 @@ def test_gavel_throughputs_with_job_list_are_read(tmp_path: Path) -> None:
     assert found.together[:, :, 1].tolist() == [[0.5, 0.5], [0.5, np.inf]]  # nor what is missing
 
 
-def test_gavel_scale_factor_is_read_as_workers(tmp_path: Path) -> None:
-    jobs = put(tmp_path, "jobs.json", json.dumps([["A", 2], "A"]))
-    found = gavel(throughputs(tmp_path), jobs=str(jobs), devices="fast:3", pairs=False)
-    assert found.names == ("A x1", "A x2")
-    assert found.workers.tolist() == [1, 2]
-    assert found.throughput.tolist() == [[4], [7]]
-    assert found.together is None
-
-
 @pytest.mark.parametrize(
     ("jobs", "devices"),
     [
@@ -84,73 +73,6 @@ def test_gavel_reader_options_choose_the_problem(tmp_path: Path) -> None:
         assert cotenant.read(out).problem == problem
 
 
-TABLES = {
-    "throughputs.csv": "job,device,throughput\na,new,4\na,old,2\nb,old,1\n",
-    "jobs.csv": "job,count,weight,steps,deadline,entity\na,2,1,100,,red\nb,1,2,50,60,blue\n",
-    "devices.csv": "device,count,cost\nold,3,0.5\nnew,1,2\n",
-    "pairs.csv": "job,beside,device,throughput\na,b,old,1.5\nb,a,old,0.5\n",
-}
-
-
-def tables(folder: Path, **changes: str) -> Path:
-    for name, text in (TABLES | {f"{name}.csv": text for name, text in changes.items()}).items():
-        put(folder, name, text)
-    return folder
-
-
-def test_accelerators_csv_folder_is_read(tmp_path: Path) -> None:
-    found = accelerators_csv(tables(tmp_path))
-    assert found.throughput.tolist() == [[2, 4], [1, 0]]
-    assert found.devices.tolist() == [3, 1]
-    assert found.device_cost.tolist() == [0.5, 2]
-    assert found.deadline is not None
-    assert found.deadline.tolist() == [np.inf, 60]
-    assert found.entity_names == ("red", "blue")
-    assert found.together is not None
-    assert found.together[:, :, 0].tolist() == [[np.inf, 1.5], [0.5, np.inf]]
-    again = tmp_path / "again.json"
-    cotenant.write(found, again)
-    assert cotenant.read(again).document() == found.document()
-
-
-@pytest.mark.parametrize(
-    "changes",
-    [
-        {"throughputs": "job,device,throughput\nc,new,4\n"},
-        {"throughputs": "job,device,throughput\na,new,4\na,new,5\n"},
-        {"throughputs": "job,device,throughput\na,new,fast\n"},
-        {"devices": "device\nnew\n"},
-        {"jobs": "job,count\na,1.5\n"},
-    ],
-)
-def test_invalid_accelerators_table_is_refused_by_line(
-    tmp_path: Path, changes: dict[str, str]
-) -> None:
-    with refused(InvalidFile):
-        accelerators_csv(tables(tmp_path, **changes))
-
-
-def published(**options: object) -> Accelerators:
-    """The instance of POP's figure 2."""
-    folder = DATA / "gpu" / "pop"
-    if not (folder / "jobs_2048.json").exists():
-        pytest.skip("needs the data of POP")
-    return gavel(
-        folder / "simulation_throughputs.json.gz", jobs=str(folder / "jobs_2048.json"),
-        devices="v100:512,p100:512,k80:512", **options,  # type: ignore[arg-type]
-    )  # fmt: skip
-
-
-def test_gavel_published_instance_is_generated() -> None:
-    found = published()
-    assert (found.jobs, found.types, found.all_devices) == (2048, 26, 1536)
-    raw = json.loads(
-        gzip.decompress((DATA / "gpu/pop/simulation_throughputs.json.gz").read_bytes())
-    )
-    for row, name in enumerate(found.names):
-        assert found.throughput[row, 2] == raw["k80"][f"('{name}', 1)"]["null"]
-
-
 def test_from_frame_matches_labels_in_any_order() -> None:
     import pandas
 
@@ -171,14 +93,6 @@ def test_from_frame_matches_labels_in_any_order() -> None:
     for wrong in ({"count": {"vision": 2}}, {"pairs": pairs.replace("new", "newest")}):
         with refused(InvalidInstance):
             Accelerators.from_frame(frame, **({"devices": 1, "pairs": pairs} | wrong))
-
-
-@pytest.mark.parametrize("table", [None, {"('a', 1)": 5}, {"('a', 1)": {"null": []}}])
-def test_gavel_file_with_table_of_wrong_type_is_refused(tmp_path: Path, table) -> None:
-    path = tmp_path / "gavel.json"
-    path.write_text(json.dumps({"gpus": {"v100": table}}))
-    with refused(InvalidFile):
-        gavel(path, devices="v100:1")
 
 
 def test_gavel_trace_gives_steps_and_weights(tmp_path: Path) -> None:

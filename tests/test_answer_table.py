@@ -8,7 +8,6 @@ import json
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pandas
 import pytest
 from support.messages import approved, refused
@@ -20,7 +19,6 @@ from cotenant.analysis.run.verify_result import recheck
 from cotenant.instances.admission import Admission
 from cotenant.instances.colocation import Colocation, Pairing
 from cotenant.instances.market import Market
-from cotenant.instances.numa import Numa
 from cotenant.instances.packing import Packing, Placement
 from cotenant.instances.problem import InfeasibleSolution, InvalidInstance
 from cotenant.instances.problem.answer_table import answer_table
@@ -122,26 +120,6 @@ def test_assignment_and_schedule_tables_name_unserved_jobs() -> None:
     assert str(starts.dtype) == "Int64", "whole numbers stay whole beside what is missing"
 
 
-@pytest.mark.slow
-def test_simulation_table_shares_are_of_all_tasks() -> None:
-    tiny = cotenant.read("numa/tiny")
-    assert isinstance(tiny, Numa)
-    classes = pandas.DataFrame(
-        {
-            name: getattr(tiny, name)
-            for name in ("class_share", "service_mean", "ht1", "pcie", "bandwidth")
-        },
-        index=list(tiny.names),
-    )
-    rest = ("blades", "rows", "columns", "cores", "location_share", "rate", "refusal_limit")
-    again = Numa.from_frame(classes, **{name: getattr(tiny, name) for name in rest})
-    assert again.names == tiny.names
-    assert np.array_equal(again.slowdown, tiny.slowdown)
-    frame = cotenant.solve(tiny, "Local").solution.to_frame(tiny).set_index("class")
-    assert frame.drop(columns="tasks/s").sum(axis=1).tolist() == pytest.approx([1.0, 1.0])
-    assert list(frame.index) == list(tiny.names)
-
-
 def test_from_frame_uses_labels_and_not_their_order() -> None:
     penalty = pandas.DataFrame([[0.2, 0.1], [0.4, 0.3]], index=["web", "db"], columns=["db", "web"])
     instance = Colocation.from_frame(
@@ -191,9 +169,7 @@ def test_default_names_are_not_part_of_the_fingerprint() -> None:
         market.replace(server_names=("s1",))
 
 
-def test_result_file_names_are_checked_against_solution(
-    tmp_path: Path,
-) -> None:
+def test_result_file_names_are_checked_against_solution(tmp_path: Path) -> None:
     file = tmp_path / "result.json"
     done = run("solve", "colocation/tiny", "-m", "optimal", "--out", str(file))
     assert done.returncode == 0

@@ -23,15 +23,9 @@ from cotenant.instances.colocation import (
     Colocation,
     Pairing,
     blocking_pairs,
-    check,
     gains,
 )
-from cotenant.instances.colocation.formats import (
-    fair_co2,
-    gavel,
-    penalty_csv,
-    slowdown_csv,
-)
+from cotenant.instances.colocation.formats import fair_co2, gavel, penalty_csv, slowdown_csv
 from cotenant.instances.colocation.generators import (
     population,
     random_preferences,
@@ -40,7 +34,6 @@ from cotenant.instances.colocation.generators import (
 from cotenant.instances.colocation.stability import better_partners
 from cotenant.instances.colocation.workloads import WORKLOADS, ContentionModel
 from cotenant.instances.problem import (
-    InfeasibleSolution,
     InvalidFile,
     InvalidInstance,
     InvalidOption,
@@ -103,29 +96,6 @@ def test_scores_are_sensitivity_times_pressure() -> None:
     assert instance.penalty.max() <= 1
 
 
-def test_preference_generator_refuses_full_degree() -> None:
-    with refused(InvalidOption):
-        random_preferences(agents=10, degree=10, rng=np.random.default_rng(0))
-
-
-def test_penalty_csv_is_matched_by_names(tmp_path: Path) -> None:
-    instance = penalty_csv(put(tmp_path, "job,b,a\na,0.2,0.1\nb,0.4,0.3\n"), copies=2)
-    assert instance.penalty.tolist() == [[0.1, 0.2], [0.3, 0.4]]
-    assert instance.count.tolist() == [2, 2]
-
-
-def test_slowdown_csv_with_bandwidths_is_read(tmp_path: Path) -> None:
-    put(tmp_path, "name,GB/s\na,1.5\nb,20\n", "bandwidth.csv")
-    matrix = put(tmp_path, ",a,b\na,1,2\nb,1.25,forbidden\n")
-    instance = slowdown_csv(
-        matrix, copies=2, machines=4.0, bandwidth=str(tmp_path / "bandwidth.csv")
-    )
-    assert instance.penalty[0].tolist() == [0.0, 0.5]
-    assert np.isinf(instance.penalty[1, 1])
-    assert instance.bandwidth is not None
-    assert instance.bandwidth.tolist() == [1.5, 20.0]
-
-
 def test_impossible_run_times_and_slowdowns_are_refused(tmp_path: Path) -> None:
     with refused(InvalidFile):
         slowdown_csv(put(tmp_path, "x,a,b\na,1,0\nb,1,1\n"))
@@ -149,14 +119,6 @@ GAVEL = {
     "('B', 1)": {"null": 4.0, "('A', 1)": [2.0, 5.0], "('B', 1)": [0.0, 0.0]},
     "('B', 2)": {"null": 8.0},
 }
-
-
-@needs_data
-def test_gavel_job_without_partner_is_refused_with_sufficient_machines() -> None:
-    table = DATA / "interference" / "gavel_pairs.json"
-    with refused(InvalidInstance):
-        gavel(table, gpu="k80")
-    assert cotenant.solve(gavel(table, gpu="k80", machines=14.0), "optimal").status == "optimal"
 
 
 @pytest.mark.parametrize("twos", [1, 2])
@@ -187,15 +149,6 @@ def test_gavel_reader_forbids_pairs_with_zero_throughput(tmp_path: Path) -> None
     ):  # what Python's own reader would work out
         with refused(InvalidFile):
             gavel(put(tmp_path, json.dumps({"v100": {key: {"null": 1.0}}}), "g.json"))
-
-
-@needs_data
-def test_measured_penalty_matrices_are_read() -> None:
-    instance = fair_co2(DATA / "interference" / "fairco2_runtime_colocation_matrix.csv", copies=4)
-    assert (instance.agents, instance.types) == (60, 15)
-    assert instance.penalty[0, 0] == pytest.approx(1 - 1.7094276576369227 / 2.262331448388935)
-    table = gavel(DATA / "interference" / "gavel_pairs.json", gpu="p100", copies=2)
-    assert int((~np.isfinite(table.penalty)).sum()) >= 20
 
 
 @needs_data
@@ -238,43 +191,6 @@ def test_fetch_verifies_hash_and_caches_file(
     assert data.fetch("good", tmp_path / "cache").read_bytes() == content, (
         "from the cache, without the server"
     )
-
-
-def four_agents(**settings: object) -> Colocation:
-    return Colocation(
-        [[0, 0.1, 0.2, np.inf], [0.1, 0, 0.3, 0.2], [0.2, 0.3, 0, 0.1], [np.inf, 0.2, 0.1, 0]],
-        np.ones(4),
-        **settings,
-    )  # type: ignore[arg-type]
-
-
-BROKEN = [
-    ("an agent twice", Pairing([0, 0], [1, 2], [1, 1], np.zeros(4))),
-    ("an agent missing", Pairing([0], [1], [1], np.zeros(4))),
-    ("a forbidden pair", Pairing([0, 1], [3, 2], [1, 1], np.zeros(4))),
-    ("someone alone", Pairing([0], [1], [1], [0, 0, 1, 1])),
-    ("an unknown type", Pairing([0], [4], [1], np.zeros(4))),
-    ("another number of types", Pairing([0], [1], [1], np.zeros(3))),
-]
-
-
-@pytest.mark.parametrize("pairing", dict(BROKEN).values(), ids=dict(BROKEN))
-def test_pairing_check_names_broken_rule(pairing: Pairing) -> None:
-    with refused(InfeasibleSolution):
-        check(four_agents(), pairing)
-
-
-def test_pairing_with_negative_counts_is_refused() -> None:
-    with refused(InvalidInstance):
-        Pairing([0, 0], [1, 1], [3, -1], [0, 0])
-    with refused(InvalidInstance):
-        Pairing([0], [1], [1], [0, -1])
-
-
-def test_pairing_check_counts_machines() -> None:
-    check(four_agents(machines=3.0), Pairing([0], [1], [1], [0, 0, 1, 1]))
-    with refused(InfeasibleSolution):
-        check(four_agents(machines=3.0), Pairing([], [], [], np.ones(4)))
 
 
 def test_penalties_are_compared_as_exact_decimals() -> None:

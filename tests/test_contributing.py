@@ -12,16 +12,6 @@ from pathlib import Path
 import pytest
 from support.messages import approved
 
-import cotenant
-from cotenant.instances.colocation import Colocation
-from cotenant.instances.problem import write
-
-
-def test_contributed_instance_file_has_source(tmp_path: Path) -> None:
-    instance = Colocation([[0.1, 0.2], [0.3, 0.4]], [2, 2], name="mine", source="measured by me")
-    approved(cotenant.read(write(instance, tmp_path / "mine.json")).source)
-
-
 METHOD = '''
 """Agents by number, two and two."""
 

@@ -35,25 +35,16 @@ def sentence(rows: list[Any]) -> str:
     return found.sentence
 
 
-def test_decision_of_proved_answer_names_best_policy() -> None:
-    rows = [
-        row("optimal", 0.02, bound=0.02, status="optimal"),
+def test_decision_names_gap_and_best_policy() -> None:
+    proved, policy = row("optimal", 0.02, bound=0.02, status="optimal"), row("GR", 0.02)
+    several = [
         row("SMR", 0.04, objective_name="blocking_pairs"),
         row("GR", 0.025, answer="put web beside db"),
     ]
-    approved(sentence(rows))
-
-
-def test_decision_of_unproved_answer_has_gap() -> None:
-    rows = [row("optimal", 0.022, bound=0.02)]
-    approved(sentence(rows))
-    rows = [row("optimal", 0.022, bound=0.0)]
-    approved(sentence(rows))
-
-
-def test_decision_names_policy_as_good_as_optimum() -> None:
-    rows = [row("optimal", 0.02, bound=0.02, status="optimal"), row("GR", 0.02)]
-    approved(sentence(rows))
+    approved(sentence([proved, *several]))
+    approved(sentence([proved, policy]))
+    for bound in (0.02, 0.0):
+        approved(sentence([row("optimal", 0.022, bound=bound)]))
 
 
 @pytest.mark.parametrize(

@@ -97,11 +97,6 @@ def test_empty_field_is_refused_or_round_trips(name: str, tmp_path: Path) -> Non
         assert survived >= 15
 
 
-def test_default_and_null_number_of_machines(tmp_path: Path) -> None:
-    assert cotenant.read(put(tmp_path, TINY)).machines is None  # type: ignore[attr-defined]
-    assert cotenant.read(put(tmp_path, TINY | {"machines": None})).machines == np.inf  # type: ignore[attr-defined]
-
-
 BROKEN: list[tuple[str, Any]] = [
     ("a ragged matrix", TINY | {"penalty": [[0.1, 0.2], [0.3]]}),
     ("a word for a number", TINY | {"penalty": [[0.1, "x"], [0.3, 0.4]]}),

@@ -133,14 +133,6 @@ def test_too_long_file_names_limit_and_variable(
     assert f"{LIMIT_VARIABLE}={size}MB" in done.stderr
 
 
-def test_unknown_name_far_from_all_has_no_suggestion() -> None:
-    from cotenant.instances.problem.errors import suggest
-
-    approved(suggest("policies", ["ties", "majority"]))
-    approved(suggest("counts", ["copies", "machines"]))
-    approved(suggest("stabel", ["stable", "fair"]))
-
-
 def test_too_few_hosts_explain_missing_count_column(
     files: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

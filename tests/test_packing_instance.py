@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import contextlib
 import json
-import math
 from typing import Any
 
 import numpy as np
@@ -17,26 +16,17 @@ from support.messages import refused
 
 from cotenant import solve
 from cotenant.analysis.run.proving import prove_file
-from cotenant.instances.packing import Packing, Placement, check
+from cotenant.instances.packing import Packing, Placement
 from cotenant.instances.packing.csv_reader import vms_csv
 from cotenant.instances.packing.formats import alibaba_openb, azure_trace, azure_vm, vbp
 from cotenant.instances.packing.generators import caprara_toth, vm_types
 from cotenant.instances.problem import (
     CotenantError,
-    InfeasibleSolution,
     InvalidFile,
     InvalidInstance,
     InvalidOption,
     read,
 )
-from cotenant.instances.problem.tables import plain_form
-
-GOOD = {
-    "capacity": [[4, 8], [6, 6]],
-    "demand": [[1, 2], [3, 1]],
-    "request": [2.0, 1.0],
-    "servers": [np.inf, 2.0],
-}
 
 
 def test_placement_equality_ignores_order_of_servers() -> None:
@@ -47,30 +37,6 @@ def test_placement_equality_ignores_order_of_servers() -> None:
     assert Placement.from_document(json.loads(json.dumps(one.document()))) == one
     empty = Placement(np.zeros((0, 2), dtype=int), [])
     assert Placement.from_document(json.loads(json.dumps(empty.document()))).servers == 0
-
-
-BROKEN = {
-    "over capacity": Placement([[2, 1], [0, 0]], [0, 0]),
-    "a request not met": Placement([[2, 0]], [0]),
-    "too many servers of a class": Placement([[1, 0], [1, 0], [0, 1]], [1, 1, 1]),
-    "a class that is not there": Placement([[2, 0], [0, 1]], [0, 7]),
-    "a negative count": Placement([[2, -1], [0, 2]], [0, 1]),
-    "the wrong number of types": Placement([[2]], [0]),
-}
-
-
-@pytest.mark.parametrize("case", BROKEN)
-def test_pairing_check_names_broken_rule(case: str) -> None:
-    with refused(InfeasibleSolution):
-        check(Packing(**GOOD), BROKEN[case])
-
-
-def test_placement_check_accepts_valid_placement() -> None:
-    check(Packing(**GOOD), Placement([[2, 0], [0, 1]], [0, 1]))
-    partial = Packing(**{**GOOD, "partial": True})
-    check(partial, Placement([[1, 0]], [0]))
-    with refused(InfeasibleSolution):
-        check(partial, Placement([[3, 0]], [0]))
 
 
 @pytest.mark.parametrize(
@@ -178,16 +144,6 @@ def test_truncated_or_altered_bin_packing_file_raises_cotenant_error(tmp_path, n
             path.write_text(" ".join([*words[:at], wrong, *words[at + 1 :]]))
             with contextlib.suppress(CotenantError):
                 vbp(path)
-
-
-def test_vms_csv_reads_any_resource_and_old_line_ends(tmp_path) -> None:
-    """Lines of an old Mac, and a name with an accent in two forms, are read as any other."""
-    (tmp_path / "vms.csv").write_bytes("name,weight,allowed\rä,48,a\u0308\rb,60,\r".encode())
-    (tmp_path / "hosts.csv").write_bytes("name,weight\r\nä,100\r\nb,100\r\n".encode())
-    assert plain_form(tmp_path) == "vms-csv"
-    found = vms_csv(tmp_path)
-    assert (found.resources, found.demand.tolist()) == (("weight",), [[48], [60]])
-    assert found.allowed.tolist() == [[True, False], [True, True]]
 
 
 def test_alibaba_nodes_are_grouped_into_classes(tmp_path) -> None:
@@ -308,18 +264,3 @@ def test_decimal_amounts_are_scaled_equally_in_arrays_frames_json_and_csv(tmp_pa
         assert found.resources == ("cpu [1/100]", "mem [1/10]")
     with refused(InvalidFile):  # the verifier reads integers only
         prove_file(found, path, solve(found, "min-servers"), tmp_path / "p.json")
-
-
-@pytest.mark.parametrize("demand", [[["1.5", 2]], [[True, 1.5]], [["1", 1.5]]])
-def test_text_or_bool_among_decimal_amounts_is_refused(tmp_path, demand) -> None:
-    path, fields = tmp_path / "a.json", {"capacity": [[4, 8]], "demand": demand, "request": [1]}
-    path.write_text(json.dumps({"cotenant": 1, "problem": "packing", **fields}))
-    for make in (lambda: read(path), lambda: Packing(**fields)):
-        with pytest.raises(InvalidInstance):
-            make()
-
-
-@pytest.mark.parametrize("amount", [1 / 3, 1.0000001, -0.5, math.nan, math.inf, 1e300, "x", None])
-def test_amount_with_too_many_decimals_is_refused(amount) -> None:
-    with refused(InvalidInstance):
-        Packing(capacity=[[4, 8]], demand=[[amount, 2]], request=[1])

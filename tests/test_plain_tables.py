@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 from support import terminal
 from support.messages import approved, refused
 
+import cotenant
 from cotenant.analysis.colocation.prediction import predicted_penalties
+from cotenant.instances.accelerators.formats import accelerators_csv
 from cotenant.instances.admission.formats import admission_csv
-from cotenant.instances.colocation.formats import penalty_csv
+from cotenant.instances.colocation.formats import penalty_csv, slowdown_csv
 from cotenant.instances.colocation.pairs import pairs_csv, read_pairs
 from cotenant.instances.groups.formats import curves_csv, groups_csv
 from cotenant.instances.market.formats import jobs_csv
@@ -33,9 +37,14 @@ db,db,forbidden
 """
 
 
-def penalty_csv_of(folder: Path) -> object:
+def penalty_csv_of(folder: Path, **options: Any) -> object:
     """What the reader of a square matrix makes of the table x."""
-    return penalty_csv(folder / "x.csv")
+    return penalty_csv(folder / "x.csv", **options)
+
+
+def slowdown_csv_of(folder: Path, **options: Any) -> object:
+    """What the reader of slowdowns makes of the table x and a table of bandwidths."""
+    return slowdown_csv(folder / "x.csv", bandwidth=str(folder / "bandwidth.csv"), **options)
 
 
 def profile_of(folder: Path) -> object:
@@ -47,7 +56,7 @@ def put(folder: Path, **tables: str) -> Path:
     """A folder with these tables."""
     folder.mkdir(exist_ok=True)
     for name, text in tables.items():
-        (folder / f"{name}.csv").write_text(text)
+        (folder / f"{name}.csv").write_bytes(text.encode())
     return folder
 
 
@@ -63,16 +72,6 @@ def test_pairs_csv_runs_give_mean_and_interval(tmp_path: Path) -> None:
     assert instance.penalty[0, 1] == round(1 - 1 / 1.3, 12)
     assert instance.allowed.tolist() == [[True, True], [True, False]]
     approved(instance.source)
-
-
-def test_pairs_csv_services_table_gives_counts_and_bandwidths(tmp_path: Path) -> None:
-    services = "service,count,bandwidth\ndb,1,20\nweb,3,1.5\n"
-    instance = pairs_csv(put(tmp_path, pairs=PAIRS, services=services))
-    assert instance.names == ("db", "web")
-    assert instance.count.tolist() == [1, 3]
-    assert instance.bandwidth is not None
-    assert instance.bandwidth.tolist() == [20, 1.5]
-    assert instance.penalty[1, 0] == round(1 - 1 / 1.3, 12)
 
 
 def test_missing_pairs_follow_fill_option(tmp_path: Path) -> None:
@@ -96,9 +95,98 @@ def test_self_pair_of_single_job_is_not_missing(tmp_path: Path) -> None:
 
 CORES = {
     "cores": "vm,gpu,cpu\nleft,2,1\nright,0,3\n",
-    "jobs": "job,threads\nfirst,2\nsecond,4\n",
+    "jobs": "job,threads,length\nfirst,2,10\nsecond,4,2.5\n",
     "speed": "job,cpu,gpu\nsecond,3,2\nfirst,1,5\n",
 }
+DEVICES = {
+    "throughputs": "job,device,throughput\na,new,4\na,old,2\nb,old,1\n",
+    "jobs": "job,count,weight,steps,deadline,entity\na,2,1,100,,red\nb,1,2,50,60,blue\n",
+    "devices": "device,count,cost\nold,3,0.5\nnew,1,2\n",
+    "pairs": "job,beside,device,throughput\na,b,old,1.5\nb,a,old,0.5\n",
+}
+USERS = {
+    "jobs": "user,server,parallel_fraction\nann,s2,.9\nbob,s1,.5\n",
+    "users": "user,budget\nbob,3\nann,1\n", "servers": "server,cores\ns1,8\ns2,16\n",
+}  # fmt: skip
+LOG = {
+    "jobs": "organization,release,processing\nbio,0,5\nphy,2,3\n",
+    "organizations": "organization,machines\nphy,1\nbio,2\nlab,1\n",
+}
+CLASSES = {
+    "classes": "class,share,service_mean,ht1,pcie,bandwidth\na,3,.01,1.2,2,100\nb,1,.02,1,1.5,50\n",
+    "memories": "memory,share\n0,1\n3,3\n",
+}
+
+READ: list[tuple[Callable[..., Any], dict[str, str], dict[str, Any], dict[str, Any]]] = [
+    (penalty_csv_of, {"x": "job,b,a\na,0.2,0.1\nb,0.4,0.3\n"}, {"copies": 2},
+     {"penalty": [[0.1, 0.2], [0.3, 0.4]], "count": [2, 2]}),
+    (slowdown_csv_of,
+     {"x": ",a,b\na,1,2\nb,1.25,forbidden\n", "bandwidth": "name,GB/s\na,1.5\nb,20\n"},
+     {"copies": 2, "machines": 4.0},
+     {"penalty": [[0, 0.5], [0.2, np.inf]], "bandwidth": [1.5, 20]}),
+    (pairs_csv, {"pairs": PAIRS, "services": "service,count,bandwidth\ndb,1,20\nweb,3,1.5\n"}, {},
+     {"names": ("db", "web"), "count": [1, 3], "bandwidth": [20, 1.5],
+      "penalty": [[np.inf, 0.2], [round(1 - 1 / 1.3, 12), round(1 - 1 / 1.1, 12)]]}),
+    (jobs_csv, USERS, {},
+     {"budget": [3, 1], "names": ("bob", "ann"), "server_names": ("s1", "s2"), "capacity": [8, 16],
+      "user": [1, 0], "server": [1, 0]}),
+    (jobs_csv, {"jobs": "user,server,parallel_fraction,work,budget\nann,s1,0.5,1,2\nbob,s1,0.9,3,1\n"
+                        "ann,s2,0.7,1,2\n"}, {"cores": 16},
+     {"user": [0, 1, 0], "server": [0, 0, 1], "budget": [2, 1], "capacity": [16, 16],
+      "work": [1, 3, 1]}),
+    # Amdahl with f = .8: 100 s on one core, 60 s on two, 40 s on four
+    (jobs_csv, {"jobs": "user,server,seconds@1,seconds@2,seconds@4\na,x,100,60,40\na,y,100,,40\n"},
+     {}, {"parallel_fraction": pytest.approx([0.8, 0.8])}),
+    (vms_csv, {"vms": "name,cpu,mem,count\nsmall,0.5,2,10\nbig,4,16.25,2\n",
+               "hosts": "name,mem,cpu,count,cost\nold,64,8,3,5\nnew,128,16,inf,9\n"}, {},
+     {"resources": ("cpu [1/10]", "mem [1/100]"), "demand": [[5, 200], [40, 1625]],
+      "capacity": [[80, 6400], [160, 12800]], "names": ("small", "big"),
+      "class_names": ("old", "new"), "request": [10, 2], "servers": [3, np.inf], "cost": [5, 9]}),
+    (vms_csv, {"vms": "name,cpu\na,1\nb,2\n", "hosts": "name,cpu\nx,4\n"}, {},
+     {"request": [1, 1], "servers": [1]}),
+    # lines of an old Mac, and a name with an accent in two forms
+    (vms_csv, {"vms": "name,weight,allowed\r\u00e4,48,a\u0308\rb,60,\r",
+               "hosts": "name,weight\r\nä,100\r\nb,100\r\n"}, {},
+     {"resources": ("weight",), "demand": [[48], [60]], "allowed": [[True, False], [True, True]]}),
+    (admission_csv, CORES, {},
+     {"cores": [[2, 1], [0, 3]], "threads": [2, 4], "speed": [[5, 1], [2, 3]], "length": [10, 2.5],
+      "names": ("first", "second"), "machine_names": ("left", "right")}),
+    (organizations_csv, LOG, {"horizon": 20},
+     {"names": ("phy", "bio", "lab"), "machines": [1, 2, 1], "organization": [1, 0], "horizon": 20}),
+    (classes_csv, CLASSES, {"rate": 100.0, "blades": 1},
+     {"class_share": [0.75, 0.25], "location_share": [0.25, 0, 0, 0.75], "names": ("a", "b")}),
+    (accelerators_csv, DEVICES, {},
+     {"throughput": [[2, 4], [1, 0]], "devices": [3, 1], "device_cost": [0.5, 2],
+      "deadline": [np.inf, 60], "entity_names": ("red", "blue"),
+      "together": [[[np.inf] * 2, [1.5, np.inf]], [[0.5, np.inf], [np.inf] * 2]]}),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("reader", "tables", "options", "fields"), READ)
+def test_plain_table_gives_fields_of_the_instance(
+    reader: Callable[..., Any], tables: dict[str, str], options: dict[str, Any],
+    fields: dict[str, Any], tmp_path: Path,
+) -> None:  # fmt: skip
+    found = reader(put(tmp_path, **tables), **options)
+    seen = {name: getattr(found, name) for name in fields}
+    assert {
+        name: value.tolist() if isinstance(value, np.ndarray) else value
+        for name, value in seen.items()
+    } == fields
+    cotenant.write(found, tmp_path / "again.json")
+    assert cotenant.read(tmp_path / "again.json") == found
+
+
+def test_reader_refuses_missing_table_and_missing_horizon(tmp_path: Path) -> None:
+    with refused(InvalidOption):
+        organizations_csv(put(tmp_path, **LOG))
+    with refused(InvalidOption):
+        organizations_csv(tmp_path / "jobs.csv", horizon=20)
+    put(tmp_path, **CORES)
+    (tmp_path / "speed.csv").unlink()
+    with refused(InvalidFile):
+        admission_csv(tmp_path)
+
 
 WRONG: list[tuple[Callable[[Path], object], dict[str, str]]] = [
     *((pairs_csv, {"pairs": f"service,beside,{text}\n"}) for text in (
@@ -125,6 +213,18 @@ WRONG: list[tuple[Callable[[Path], object], dict[str, str]]] = [
         ("name,cpu\na,0.12345678\n", "name,cpu\nx,1\n"),
         ("name\na\n", "name,cpu\nx,1\n"),
     )),
+    *((jobs_csv, USERS | change) for change in (
+        {"users": "user,budget\nbob,3\n"}, {"users": "user,budget\nbob,3\nbob,3\n"},
+        {"jobs": "user,server,parallel_fraction,budget\nann,s2,.9,1\n"},
+    )),
+    *((accelerators_csv, DEVICES | change) for change in (
+        {"throughputs": "job,device,throughput\nc,new,4\n"},
+        {"throughputs": "job,device,throughput\na,new,4\na,new,5\n"},
+        {"throughputs": "job,device,throughput\na,new,fast\n"},
+        {"devices": "device\nnew\n"}, {"jobs": "job,count\na,1.5\n"},
+    )),
+    (partial(organizations_csv, horizon=20), LOG | {"organizations": "organization,machines\nphy,1\n"}),
+    (partial(classes_csv, rate=100.0, blades=1), CLASSES | {"memories": "memory,share\n4,1\n"}),
     *((admission_csv, CORES | change) for change in (
         {"speed": "job,cpu,gpu\nthird,3,2\nfirst,1,5\n"},
         {"speed": "job,cpu\nsecond,3\nfirst,1\n"},
@@ -219,73 +319,6 @@ def test_two_decimal_marks_in_one_table_are_refused(tmp_path: Path) -> None:
     (tmp_path / "x.csv").write_text('name,size\na,"1,5"\n')
     with refused(InvalidFile):
         [row.number("size") for row in CsvTable(tmp_path / "x.csv", "name", "size")]
-
-
-def test_jobs_csv_reads_tables_of_users_and_servers(tmp_path: Path) -> None:
-    jobs = "user,server,parallel_fraction\nann,s2,.9\nbob,s1,.5\n"
-    users, servers = "user,budget\nbob,3\nann,1\n", "server,cores\ns1,8\ns2,16\n"
-    market = jobs_csv(put(tmp_path, jobs=jobs, users=users, servers=servers))
-    assert market.budget.tolist() == [3, 1]
-    assert (market.names, market.server_names) == (("bob", "ann"), ("s1", "s2"))
-    assert market.capacity.tolist() == [8, 16]
-    assert market.user.tolist() == [1, 0]
-    assert market.server.tolist() == [1, 0]
-    for name, text in (
-        ("users", "user,budget\nbob,3\n"),
-        ("users", "user,budget\nbob,3\nbob,3\n"),
-        ("jobs", "user,server,parallel_fraction,budget\nann,s2,.9,1\n"),
-    ):
-        tables = {"jobs": jobs, "users": users, "servers": servers} | {name: text}
-        with refused(InvalidFile):
-            jobs_csv(put(tmp_path, **tables))
-
-
-def test_vms_csv_reads_counts_and_decimals(tmp_path: Path) -> None:
-    vms = "name,cpu,mem,count\nsmall,0.5,2,10\nbig,4,16.25,2\n"
-    hosts = "name,mem,cpu,count,cost\nold,64,8,3,5\nnew,128,16,inf,9\n"
-    packing = vms_csv(put(tmp_path, vms=vms, hosts=hosts))
-    assert packing.resources == ("cpu [1/10]", "mem [1/100]")
-    assert packing.demand.tolist() == [[5, 200], [40, 1625]]
-    assert packing.capacity.tolist() == [[80, 6400], [160, 12800]]
-    assert packing.names == ("small", "big")
-    assert packing.class_names == ("old", "new")
-    assert packing.request is not None
-    assert packing.request.tolist() == [10, 2]
-    assert packing.servers is not None
-    assert packing.servers.tolist() == [3, np.inf]
-    assert packing.cost is not None
-    assert packing.cost.tolist() == [5, 9]
-    single = vms_csv(put(tmp_path, vms="name,cpu\na,1\nb,2\n", hosts="name,cpu\nx,4\n"))
-    assert (single.request.tolist(), single.servers.tolist()) == ([1, 1], [1])  # type: ignore[union-attr]
-
-
-def test_scheduling_tables_are_read(tmp_path: Path) -> None:
-    jobs = "organization,release,processing\nbio,0,5\nphy,2,3\n"
-    folder = put(tmp_path, jobs=jobs, organizations="organization,machines\nphy,1\nbio,2\nlab,1\n")
-    instance = organizations_csv(folder, horizon=20)
-    assert instance.names == ("phy", "bio", "lab")
-    assert instance.machines.tolist() == [1, 2, 1]
-    assert instance.organization.tolist() == [1, 0]
-    assert instance.horizon == 20
-    with refused(InvalidOption):
-        organizations_csv(folder)
-    put(tmp_path, organizations="organization,machines\nphy,1\n")
-    with refused(InvalidFile):
-        organizations_csv(folder, horizon=20)
-    with refused(InvalidOption):
-        organizations_csv(folder / "jobs.csv", horizon=20)
-
-
-def test_numa_tables_are_read(tmp_path: Path) -> None:
-    classes = "class,share,service_mean,ht1,pcie,bandwidth\na,3,.01,1.2,2,100\nb,1,.02,1,1.5,50\n"
-    folder = put(tmp_path, classes=classes, memories="memory,share\n0,1\n3,3\n")
-    instance = classes_csv(folder, rate=100.0, blades=1)
-    assert instance.class_share.tolist() == [0.75, 0.25]
-    assert instance.location_share.tolist() == [0.25, 0, 0, 0.75]
-    assert instance.names == ("a", "b")
-    put(tmp_path, memories="memory,share\n4,1\n")
-    with refused(InvalidFile):
-        classes_csv(folder, rate=100.0, blades=1)
 
 
 def test_plain_form_is_known_by_header(tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ import pytest
 from support.terminal import Terminal, sent_to
 
 import cotenant
-from cotenant.analysis.report.console import clock_text, print_tables, quiet_stdout, say
+from cotenant.analysis.report.console import print_tables, quiet_stdout, say
 from cotenant.analysis.report.table import Column, Table
 from cotenant.analysis.run.progress import watched
 from cotenant.instances.problem.text import in_ascii
@@ -60,13 +60,6 @@ def test_no_progress_without_terminal_or_if_disabled() -> None:
     with redirect_stderr(Terminal()) as screen:
         cotenant.compare([TINY], ["GR"], progress=False)
     assert screen.getvalue() == ""
-
-
-@pytest.mark.parametrize(
-    ("seconds", "text"), [(7.4, "0:07"), (750.0, "12:30"), (3600.0, "1:00:00")]
-)
-def test_progress_time_format(seconds: float, text: str) -> None:
-    assert clock_text(seconds) == text
 
 
 def test_terminal_without_unicode_gets_ascii() -> None:

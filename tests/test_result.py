@@ -1,4 +1,4 @@
-"""What is left of an answer when Ctrl-C comes after the method and before it is judged."""
+"""Results: answers of interrupted runs, time slices, and the status that value and bound prove."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def measured_too_late(calls: list[int], **start: Any) -> cotenant.Result[Any]:
     return run(question, start.get("start") or Starts(question, seed=0))
 
 
-def test_an_answer_is_kept_when_ctrl_c_comes_while_it_is_measured(tmp_path: Path) -> None:
+def test_answer_interrupted_while_its_metrics_are_computed_is_kept(tmp_path: Path) -> None:
     kept = measured_too_late([], start=START)
     cotenant.check(TINY, kept.solution)
     assert (kept.stop, kept.status, kept.metrics, kept.objective, kept.gap) == (
@@ -57,14 +57,14 @@ def test_an_answer_is_kept_when_ctrl_c_comes_while_it_is_measured(tmp_path: Path
     )
 
 
-def test_an_interrupted_start_begins_no_method() -> None:
+def test_method_does_not_begin_after_an_interrupted_start() -> None:
     calls: list[int] = []
     with pytest.raises(KeyboardInterrupt):
         measured_too_late(calls)
     assert len(calls) == 1
 
 
-def test_an_answer_that_is_not_feasible_is_not_kept_by_ctrl_c(interrupt_at: Any) -> None:
+def test_infeasible_answer_is_refused_after_an_interrupt(interrupt_at: Any) -> None:
     interrupt_at("cotenant.instances.problem.registry.Problem.require")
     with pytest.raises(InfeasibleSolution):
         cotenant.solve(TINY, lambda instance: Pairing([0], [1], [2], np.zeros(4)))  # type: ignore[arg-type]
@@ -73,16 +73,14 @@ def test_an_answer_that_is_not_feasible_is_not_kept_by_ctrl_c(interrupt_at: Any)
 @pytest.mark.parametrize(
     ("width", "words"), [(80, "exact, optimizes blocking_pairs"), (160, "optimizes")]
 )
-def test_a_narrow_terminal_shows_the_methods_as_text_without_cutting_words(
-    width: int, words: str
-) -> None:
+def test_list_of_methods_on_a_narrow_terminal_cuts_no_word(width: int, words: str) -> None:
     text = command("methods", "colocation", COLUMNS=str(width)).stdout
     assert all(len(line) <= width for line in text.splitlines())
     assert words in " ".join(text.split())
     assert "…" not in text
 
 
-def test_time_that_is_up_is_handed_on_as_the_shortest_limit_and_never_as_none_at_all() -> None:
+def test_time_slice_of_an_expired_clock_is_the_shortest_limit() -> None:
     from cotenant.solvers.outcome import LEAST_SECONDS, Clock, validate_time_limit
 
     over = Clock(1e-9)
@@ -101,18 +99,13 @@ def test_time_that_is_up_is_handed_on_as_the_shortest_limit_and_never_as_none_at
 @pytest.mark.parametrize(
     ("given", "method"),
     [
-        ("colocation/tiny", "optimal"),
-        ("colocation/tiny", "fair"),
-        ("colocation/tiny", "stable"),
-        ("admission/tiny", "optimal"),
-        ("groups/tiny", "least-alpha"),
-        ("market/tiny", "leximin"),
-        ("numa/tiny", "fluid"),
-        ("packing/paper-example", "max-min-share"),
+        ("colocation/tiny", "optimal"), ("colocation/tiny", "fair"), ("colocation/tiny", "stable"),
+        ("admission/tiny", "optimal"), ("groups/tiny", "least-alpha"), ("market/tiny", "leximin"),
+        ("numa/tiny", "fluid"), ("packing/paper-example", "max-min-share"),
         ("scheduling/tiny", "max-utility"),
     ],
-)
-def test_what_value_and_bound_prove_is_optimal_whatever_the_method_says(
+)  # fmt: skip
+def test_value_equal_to_bound_is_optimal_though_the_method_says_feasible(
     given: str, method: str
 ) -> None:
     instance = cotenant.read(given)

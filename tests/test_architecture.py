@@ -501,7 +501,7 @@ BUDGET = {
     "cluster": (13_065, 8_993),
     "papers": (6_149, 4_494),
     "cli": (3_738, 2_533),
-    "tests": (54_489, 43_162),
+    "tests": (53_867, 42_697),
     "benchmarks": (6_977, 5_407),
 }
 """Lines of each layer's Python files, and those of code (without blanks, comments and docstrings):

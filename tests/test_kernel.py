@@ -1,4 +1,4 @@
-"""Interrupts that come while a compiled kernel runs are interrupts, whatever the kernel returns."""
+"""Compiled kernels: an interrupt while one runs, and `cotenant warm`, which compiles them all."""
 
 from __future__ import annotations
 
@@ -7,11 +7,16 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from support.messages import approved
+from support.terminal import run
 
+import cotenant
+from cotenant.cli import installing
 from cotenant.solvers import compiled as module
 from cotenant.solvers.compiled import compiled
 
@@ -49,7 +54,7 @@ def kernels(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Any]]:
     module._cache.cache_clear()
 
 
-def test_an_interrupt_while_a_kernel_runs_is_an_interrupt(kernels: list[Any]) -> None:
+def test_interrupt_while_a_kernel_runs_raises_keyboard_interrupt(kernels: list[Any]) -> None:
     """Of the pair Python said: SystemError, returned a result with an exception set."""
     for kernel in kernels:
         for _ in range(3):
@@ -67,17 +72,6 @@ def test_exception_of_signal_handler_leaves_kernel_unchanged(kernels: list[Any])
     signal.signal(signal.SIGINT, handler)
     with pytest.raises(OwnError):
         kernels[0](int(signal.SIGINT))
-
-
-def test_kernels_are_nested_and_pickled() -> None:
-    import pickle
-
-    from cotenant.solvers.packing.combination_kernels import combinations
-
-    arguments = (np.array([[1, 2], [2, 1]]), np.array([5, 5]), np.array([4, 4]), 100)
-    copy = pickle.loads(pickle.dumps(combinations))
-    assert np.array_equal(copy(*arguments)[0], combinations(*arguments)[0])
-    assert type(copy) is type(combinations)
 
 
 CHILD = """
@@ -113,3 +107,42 @@ def test_interrupts_at_random_moments_end_min_servers_with_its_answer() -> None:
     told = done.stdout.split()
     assert len(told) == 80
     assert set(told) <= {"interrupted", "finished", "nothing"}
+
+
+@pytest.fixture
+def cache(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Path]:
+    """An empty cache of kernels."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    module._cache.cache_clear()
+    yield tmp_path
+    module._cache.cache_clear()
+
+
+@pytest.mark.slow
+def test_runs_after_warm_compile_no_kernel(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(installing, "WARMING", ("colocation/tiny", "colocation preferences"))
+    done = run("warm")
+    assert done.returncode == 0
+    kept = sorted(cache.rglob("*.nbc"))
+    assert kept
+    folder = cache / "cotenant" / "numba" / cotenant.__version__
+    assert done.stdout == f"{len(kept)} compiled kernels are kept in {folder}\n"
+    cotenant.compare([cotenant.read("colocation/tiny")], jobs=1, time_limit=60)
+    assert sorted(cache.rglob("*.nbc")) == kept
+
+
+def test_warm_without_a_folder_for_kernels_is_refused(cache: Path) -> None:
+    (cache / "cotenant").write_text("a file where the folder should be")
+    done = run("warm")
+    assert done.returncode == 2
+    approved(done.stderr)
+
+
+def test_kernel_is_compiled_anew_after_an_edit_of_a_file_whose_kernels_it_calls() -> None:
+    """The state that the event loop reads stands in a file of its own."""
+    from cotenant.solvers.scheduling import game_kernels, kernels
+
+    def stamp(kernel: Any) -> Any:
+        return kernel._cache._cache_file._source_stamp
+
+    assert stamp(game_kernels.sample) in stamp(kernels.run)[1:]

@@ -108,6 +108,44 @@ def test_wheel_links_are_set_in_one_place(tmp_path: Path) -> None:
     assert f"]({home}/raw/HEAD/docs/static/cooper-1000.svg)" in linked["long_description"]
 
 
+CONTAINER = ROOT / "distribution" / "Containerfile"
+
+
+def steps() -> list[tuple[str, str]]:
+    """The instructions of the container's file with their arguments."""
+    text = CONTAINER.read_text().replace("\\\n", " ")
+    lines = [line for line in text.splitlines() if line and not line.startswith("#")]
+    return [(line.split()[0], line.partition(" ")[2]) for line in lines]
+
+
+def test_container_file_names_existing_files_and_commands() -> None:
+    known = {"FROM", "COPY", "RUN", "ENV", "USER", "ENTRYPOINT"}
+    assert {name for name, _ in steps()} == known
+    for name, given in steps():
+        if name == "COPY" and not given.startswith("--from"):
+            assert (ROOT / given.split()[0]).exists()
+    order = [given for name, given in steps() if name in ("ENV", "USER", "RUN")]
+    assert order.index("cotenant warm") > order.index("10001")  # who runs it later compiles it
+    assert run("warm", "--help").returncode == 0
+
+
+@pytest.mark.slow
+def test_kernels_of_the_container_run_on_any_processor() -> None:
+    given = dict(
+        part.split("=") for name, text in steps() if name == "ENV" for part in text.split()
+    )
+    assert given["XDG_CACHE_HOME"] == "/var/cache/cotenant"
+    look = (
+        "from numba.core.registry import cpu_target; "
+        "print(cpu_target.target_context.codegen().magic_tuple()[1:])"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", look], env={**os.environ, **given}, capture_output=True, text=True,
+        check=True,
+    )  # fmt: skip
+    assert done.stdout.strip() == "('generic', '')"
+
+
 BLOCKS = re.findall(r"^```\n(.*?)^```$", (ROOT / "README.md").read_text(), re.MULTILINE | re.DOTALL)
 """The README's blocks without a language: the first commands, the tests', and what is printed."""
 

@@ -11,19 +11,15 @@ from typing import Any
 
 import pytest
 from support.messages import approved, refused
-from support.proved import Document, case_of, content_of, judged
+from support.proved import Document, content_of, judged
 
 from cotenant.solvers.proofs import patience
 from cotenant.verify import methods_of
 from cotenant.verify.colocation import colocation_optimal
 from cotenant.verify.frame import ProofCase
-from cotenant.verify.market import market_leximin
-from cotenant.verify.numa import numa_fluid
-from cotenant.verify.packing import Packing
 from cotenant.verify.program import Program
 from cotenant.verify.reading import (
     MOST_DIGITS,
-    MOST_EXPONENT,
     MOST_TERMS,
     MOST_WORK,
     Decimal,
@@ -103,78 +99,142 @@ TASK_PRICES = {"kind": "dual", "prices": {"over": 1, "numbers": [1]}}
 NOTHING = (None, None, "infeasible")
 
 
-def test_a_party_of_agents_to_whom_neighbors_are_the_same_proves_no_blocking_pair() -> None:
-    """Three agents like each other equally, and a fourth is liked by nobody: 0-1, 2-3 is stable, as
-    neither 0 nor 1 gains by 2.
-    """
-    near, far = 0.1, 0.9
-    rows = [[None, near, near, far], [near, None, near, far], [near, near, None, far]]
-    document = pairs([*rows, [near, near, near, None]])
-    stable = paired((0, 1), (2, 3))
-    assert "optimal" in judge(document, "stable", (0, 0, "optimal"), witness=stable)
-    ring = {"kind": "deletions", "least": 1, "tree": [[0, 1, 1, 2, 2, 0, 3, 3], []]}
+NEAR, FAR = 0.1, 0.9
+ALIKE = pairs(
+    [[None, NEAR, NEAR, FAR], [NEAR, None, NEAR, FAR], [NEAR, NEAR, None, FAR], [NEAR] * 3 + [None]]
+)
+CHEAP = pairs(
+    [[None, 0.2, 0.1, 0.9], [0, None, 0.9, 0.9], [0.1, 0.9, None, 0.2], [0.9, 0.9, 0, None]]
+)
+BOTH = {"witness": paired((0, 1), (2, 3)), "then": [dual([1] * 4)]}
+MEAN = ("1/10", "1/10", "optimal")
+CORES = {"cores": {"over": 1, "numbers": [0]}, "price": {"over": 1, "numbers": [1]}}
+EQUILIBRIUM: dict[str, Any] = {"steps": [{"kind": "equilibrium"}], "witness": CORES}
+NO_GAIN = pairs([[None, 0.5, None], [0.1, None, 0.2], [None, 0.1, None]], unpaired=0.5)
+STABLE = (0, 0, "optimal")
+PAIR = pairs([[None, 0.1], [0.1, None]])
+COST = {"kind": "prices", "prices": [1], "scale": 0, "rents": [1], "weights": [[1]]}
+BELOW = {"target": 0, "sums": [], "tree": [-1], "leaves": [[0, 1, 2, 1]]}
+TWO = servers([[4]], [[3], [2]], request=[1, 1])
+TWO_PRICES = {"kind": "prices", "prices": [2, 1], "scale": 2, "rents": [0], "weights": [[1]]}
+TWO_PRICES |= {"target": 2}
+THREE = servers([[3]], [[1]], servers=[1])
+SHARE = {"kind": "prices", "prices": [1], "scale": 0, "rents": [3], "weights": [[1]]}
+EMPTY_CLASS = servers([[4], [1]], [[2]], servers=[1, 1])
+EMPTY_PRICES = {"kind": "prices", "prices": [2], "over": 1, "rents": [4, 0], "weights": [[1], [1]]}
+LATE = {"problem": "scheduling", "machines": [1], "horizon": 3}
+LATE |= {"job": {"organization": [0], "release": [3], "processing": [1]}}
+
+Case = tuple[Document, str, Sequence[Claim], dict[str, Any]]
+
+TRUE: dict[str, Case] = {
+    "the least mean is of the answer of the first level": (
+        CHEAP, "stable", [(1, 0, "gap"), MEAN], BOTH
+    ),
+    "0 is at .5 alone as beside 1": (
+        NO_GAIN, "stable", [STABLE, ("8/30", None, "gap")],
+        {"witness": paired((1, 2), alone=[1, 0, 0])},
+    ),
+    "two VMs on one server": (
+        servers([[1]], [[1]], request=[2], servers=[1]), "min-servers", [NOTHING],
+        {"steps": [COST]},
+    ),
+    "a class into which nothing fits has no filling beyond its rent": (
+        EMPTY_CLASS, "max-utilization", [("4/5", "4/5", "optimal")],
+        {"witness": {"count": [[2]], "server_class": [0]}, "steps": [EMPTY_PRICES]},
+    ),
+    "no work before the horizon": (
+        LATE, "max-utility", [STABLE],
+        {"witness": {"start": [-1], "machine": [-1]}, "steps": [{"kind": "recompute"}]},
+    ),
+}  # fmt: skip
+
+FALSE: dict[str, Case] = {
+    "a ring of agents to whom neighbors are the same blocks": (
+        ALIKE, "stable", [(None, 1, "gap")],
+        {"steps": [{"kind": "deletions", "least": 1, "tree": [[0, 1, 1, 2, 2, 0, 3, 3], []]}]},
+    ),
+    "an equilibrium without regret": (
+        ONE_USER, "fisher", [(None, None, "equilibrium")],
+        EQUILIBRIUM | {"epsilon": {"clearing": 1, "overspending": 0, "regret": None}},
+    ),
+    "the least mean of answers that the first level does not name": (
+        CHEAP, "stable", [(None, 0, "gap"), MEAN], BOTH
+    ),
+    **{
+        f"a penalty of {penalty:.9g}": (
+            pairs([[penalty]], count=[3], machines=None), "optimal", [(None, None, "gap")], {}
+        )
+        for penalty in (-1e150, -1.5, 1.5)
+    },
+    "half of the tasks": (
+        one_processor(class_share=[0.5]), "fluid", [(None, 4, "gap")], {"steps": [TASK_PRICES]}
+    ),
+    "a rate that is just sustained": (
+        one_processor(rate=2), "fluid-power", [NOTHING], {"steps": [TASK_PRICES]}
+    ),
+    **{
+        f"a set of the agents {members}": (
+            PAIR, "optimal", [(None, "7/20", "gap")], {"steps": [dual([1, 1], [[5, *members]])]}
+        )
+        for members in ([0, 1], [0, 0, 0], [1, 0], [])
+    },
+    "an indifferent agent blocks": (
+        NO_GAIN, "stable", [STABLE, ("11/30", "11/30", "optimal")],
+        {"then": [{"kind": "propagation", "below": 11, "tree": []}],
+         "witness": paired((0, 1), alone=[0, 0, 1])},
+    ),
+    "a target of the cost without a scale": (
+        servers([[1]], [[1]], request=[2], servers=[2]), "min-servers", [NOTHING],
+        {"steps": [COST | BELOW]},
+    ),
+    "slack by a flow to smaller bandwidths": (
+        pairs([[None, 0.1], [0.5, None]], bandwidth=[1, 2]), "fair", [(None, "2/5", "gap")],
+        {"steps": [dual([0, 4], flow={"over": 1, "numbers": [-1, 1]})]},
+    ),
+    **{
+        f"three servers for two VMs: {why}": (
+            TWO, "min-servers", [(None, 3, "gap")], {"steps": [TWO_PRICES | tree]}
+        )
+        for why, tree in {
+            "the filling short by all of the reach": {"sums": [], "tree": []},
+            "the target's row": {"sums": [], "tree": [-1], "leaves": [[0, 1, 3, 1]]},
+            "who holds the first": {
+                "sums": [[-1, 0, 1]], "tree": [2, 0, -1], "leaves": [[0, 1, 4, 1]]
+            },
+        }.items()
+    },
+    "a share that is exceeded": (
+        THREE, "max-min-share", [(None, "2/3", "gap")],
+        {"steps": [{"kind": "share", "above": "2/3", "prices": SHARE}]},
+    ),
+    "no price of VMs of which any number may come": (
+        servers([[2]], [[1], [2]], servers=[1], request=[1, None], partial=True),
+        "max-utilization", [(None, "1/2", "gap")],
+        {"steps": [{"kind": "prices", "prices": [1, 0], "over": 1, "rents": [1],
+                    "weights": [[1]]}]},
+    ),
+    "a number of agents with 32 digits": (
+        pairs([[0]], count=[10**31]), "optimal", [(None, 0, "gap")], {}
+    ),
+}  # fmt: skip
+"""Claims that are false by the definition, with the steps that once seemed to prove them."""
+
+
+@pytest.mark.parametrize("name", TRUE)
+def test_true_claim_beside_a_forgery_is_accepted(name: str) -> None:
+    document, method, claims, parts = TRUE[name]
+    approved(judge(document, method, *claims, **parts))
+
+
+@pytest.mark.parametrize("name", FALSE)
+def test_false_claim_is_refused(name: str) -> None:
+    document, method, claims, parts = FALSE[name]
     with refused(Refused):
-        judge(document, "stable", (None, 1, "gap"), steps=[ring])
+        judge(document, method, *claims, **parts)
 
 
-def test_equilibrium_proof_states_tolerances() -> None:
-    """A null was no number to compare, and "regret nothing" was read as none."""
-    answer = {"cores": {"over": 1, "numbers": [0]}, "price": {"over": 1, "numbers": [1]}}
-
-    def said(regret: int | None) -> str:
-        off = {"clearing": 1, "overspending": 0, "regret": regret}
-        claim, step = (None, None, "equilibrium"), {"kind": "equilibrium"}
-        return judge(ONE_USER, "fisher", claim, steps=[step], witness=answer, epsilon=off)
-
-    assert "regret 1" in said(1)
-    with refused(Refused):
-        said(None)
-
-
-def test_second_level_proof_names_first_level() -> None:
-    """0-1, 2-3 costs least of all, and 0 and 2 block it; 0-2, 1-3 has no blocking pair."""
-    rows = [[None, 0.2, 0.1, 0.9], [0, None, 0.9, 0.9], [0.1, 0.9, None, 0.2], [0.9, 0.9, 0, None]]
-    parts: dict[str, Any] = {"witness": paired((0, 1), (2, 3)), "then": [dual([1] * 4)]}
-    mean = ("1/10", "1/10", "optimal")
-    sentence = judge(pairs(rows), "stable", (1, 0, "gap"), mean, **parts)
-    approved(sentence)
-    with refused(Refused):
-        judge(pairs(rows), "stable", (None, 0, "gap"), mean, **parts)
-
-
-def test_proofs_ignore_names() -> None:
-    """Files that name users, servers, jobs and VMs are proved like any other."""
-    named, optimal = {"names": ["one"], "server_names": ["one"]}, (2, 2, "optimal")
-    all_cores = {"cores": {"over": 1, "numbers": [2]}}
-    tangent = [{"kind": "tangent"}]
-    sentence = judge(ONE_USER | named, "utilitarian", optimal, steps=tangent, witness=all_cores)
-    assert "optimal" in sentence
-    jobs = {"problem": "admission", "cores": [[1]], "threads": [1], "speed": [[1]]}
-    jobs |= {"names": ["job"], "machine_names": ["vm"]}
-    answer = {"machine": [0], "cores": [[1]]}
-    assert "optimal" in judge(jobs, "most-jobs", (1, 1, "optimal"), witness=answer)
-    vms = servers([[2]], [[1]], request=[2], names=["vm"], class_names=["a"], resources=["core"])
-    full = {"count": [[2]], "server_class": [0]}
-    assert "worth 1" in judge(vms, "min-servers", (1, None, "gap"), witness=full)
-
-
-@pytest.mark.parametrize("penalty", [-(10**1500), -1.5, 1.5])
-def test_penalties_are_those_an_instance_may_have(penalty: float) -> None:
-    """Who is content alone gains by no penalty: the program took one below -10^999 for a gain."""
-    with refused(Refused):
-        judge(pairs([[penalty]], count=[3], machines=None), "optimal", (None, None, "gap"))
-
-
-def test_shares_of_tasks_sum_to_one() -> None:
-    """Half of the tasks would be served twice as fast as all of them."""
-    assert "above 2" in judge(one_processor(), "fluid", (None, 2, "gap"), steps=[TASK_PRICES])
-    with refused(Refused):
-        half = one_processor(class_share=[0.5])
-        judge(half, "fluid", (None, 4, "gap"), steps=[TASK_PRICES])
-
-
-def test_a_program_that_would_fill_the_memory_is_refused() -> None:
-    """A small proof may ask for more rows than any memory holds: of flags of many types."""
+def test_program_with_more_terms_than_memory_holds_is_refused() -> None:
     program = Program()
     row = [(program.column(1), 1)]
     program.terms = MOST_TERMS - 2
@@ -183,48 +243,7 @@ def test_a_program_that_would_fill_the_memory_is_refused() -> None:
         program.at_most(row, 1)
 
 
-@pytest.mark.parametrize("members", [[0, 1], [0, 0, 0], [1, 0], []])
-def test_a_set_with_an_even_number_of_agents_proves_nothing(members: list[int]) -> None:
-    """Two agents who share at .1 each: nobody has to leave a set of both."""
-    pair = pairs([[None, 0.1], [0.1, None]])
-    assert "below 0.1" in judge(pair, "optimal", (None, "1/10", "gap"), steps=[dual([1, 1])])
-    with refused(Refused):
-        step = dual([1, 1], [[5, *members]])
-        judge(pair, "optimal", (None, "7/20", "gap"), steps=[step])
-
-
-def test_indifferent_agent_proves_no_blocking_pair() -> None:
-    """0 is at .5 alone as beside 1, so 1-2 is stable, and costs .8 in all; 0-1 costs 1.1."""
-    document = pairs([[None, 0.5, None], [0.1, None, 0.2], [None, 0.1, None]], unpaired=0.5)
-    stable = (0, 0, "optimal")
-    alone = paired((1, 2), alone=[1, 0, 0])
-    assert "worth 0.266" in judge(document, "stable", stable, ("8/30", None, "gap"), witness=alone)
-    answer = paired((0, 1), alone=[0, 0, 1])
-    step = {"kind": "propagation", "below": 11, "tree": []}
-    mean = ("11/30", "11/30", "optimal")
-    with refused(Refused):
-        judge(document, "stable", stable, mean, then=[step], witness=answer)
-
-
-def test_without_a_scale_no_target_bounds_the_cost() -> None:
-    """Two VMs on two servers: without a scale there is no row of the cost, so none of at most 0."""
-    step = {"kind": "prices", "prices": [1], "scale": 0, "rents": [1], "weights": [[1]]}
-    tree = {"target": 0, "sums": [], "tree": [-1], "leaves": [[0, 1, 2, 1]]}
-    two, one = (servers([[1]], [[1]], request=[2], servers=[number]) for number in (2, 1))
-    with refused(Refused):
-        judge(two, "min-servers", NOTHING, steps=[step | tree])
-    approved(judge(one, "min-servers", NOTHING, steps=[step]))
-
-
-def test_a_flow_to_smaller_bandwidths_proves_no_slack() -> None:
-    """The type of larger bandwidth loses more, as it should: the slack is 0, not .4."""
-    document = pairs([[None, 0.1], [0.5, None]], bandwidth=[1, 2])
-    step = dual([0, 4], flow={"over": 1, "numbers": [-1, 1]})
-    with refused(Refused):
-        judge(document, "fair", (None, "2/5", "gap"), steps=[step])
-
-
-def test_a_cut_rounds_down_and_no_further() -> None:
+def test_cut_rounds_down_to_the_next_integer() -> None:
     """2 x <= 2 says x <= 1, and 1 is a point."""
     program = Program()
     column = program.column(1)
@@ -232,47 +251,6 @@ def test_a_cut_rounds_down_and_no_further() -> None:
     program.at_most([(column, -1)], -1)
     with refused(Refused):
         program.impossible({"cuts": [[2, 0, 1]], "tree": []})
-
-
-TWO = servers([[4]], [[3], [2]], request=[1, 1])
-
-
-@pytest.mark.parametrize(
-    "tree",
-    [
-        # as if the filling that falls short by all of the reach were none
-        {"sums": [], "tree": []},
-        {"sums": [], "tree": [-1], "leaves": [[0, 1, 3, 1]]},  # row 3 is the target
-        {"sums": [[-1, 0, 1]], "tree": [2, 0, -1], "leaves": [[0, 1, 4, 1]]},  # who holds the first
-    ],
-)
-def test_two_vms_that_need_two_servers_do_not_need_three(tree: dict[str, object]) -> None:
-    """A target that can be met is refused, whatever the tree."""
-    step = {"kind": "prices", "prices": [2, 1], "scale": 2, "rents": [0], "weights": [[1]]}
-    with refused(Refused):
-        judge(TWO, "min-servers", (None, 3, "gap"), steps=[step | {"target": 2} | tree])
-
-
-def test_exceedable_share_is_not_a_bound() -> None:
-    """Three VMs fit, a share of 1: that more than 2/3 is impossible would take a fourth."""
-    document = servers([[3]], [[1]], servers=[1])
-    prices = {"kind": "prices", "prices": [1], "scale": 0, "rents": [3], "weights": [[1]]}
-
-    def said(above: str) -> str:
-        step = {"kind": "share", "above": above, "prices": prices}
-        return judge(document, "max-min-share", (None, above, "gap"), steps=[step])
-
-    assert "above 1" in said("1")
-    with refused(Refused):
-        said("2/3")
-
-
-def test_vms_of_which_any_number_may_come_need_a_price() -> None:
-    """One VM of the second type fills the server; the first alone would fill half of it."""
-    document = servers([[2]], [[1], [2]], servers=[1], request=[1, None], partial=True)
-    step = {"kind": "prices", "prices": [1, 0], "over": 1, "rents": [1], "weights": [[1]]}
-    with refused(Refused):
-        judge(document, "max-utilization", (None, "1/2", "gap"), steps=[step])
 
 
 SPEED = {"problem": "admission", "cores": [[2], [1]], "threads": [1, 2], "speed": [[1], [1]]}
@@ -302,14 +280,6 @@ def test_invalid_answers_are_refused_by_verifier(name: str) -> None:
     document, method, value, answer = NO_ANSWERS[name]
     with refused(Refused):
         judge(document, method, (value, None, "gap"), witness=answer)
-
-
-def test_a_rate_that_is_just_sustained_is_possible() -> None:
-    """Two cores serve two tasks a second, of a second each."""
-    with refused(Refused):
-        judge(one_processor(rate=2), "fluid-power", NOTHING, steps=[TASK_PRICES])
-    sentence = judge(one_processor(rate=2.1), "fluid-power", NOTHING, steps=[TASK_PRICES])
-    approved(sentence)
 
 
 def groups(count: list[int], seats: list[int], **fields: Any) -> Document:
@@ -400,26 +370,12 @@ ENDLESS: dict[str, tuple[Document, str, dict[str, Any]]] = {
 
 
 @pytest.mark.parametrize("name", ENDLESS)
-def test_repeated_verifier_work_is_counted(name: str) -> None:
+def test_endless_proof_ends_at_the_work_limit(name: str) -> None:
     """Each was judged for as long as the file asked, or filled the memory."""
     document, method, parts = ENDLESS[name]
     with refused(Refused):
         judge(document, method, (None, 0, "gap"), most_work=900, **parts)
     assert WorkLimit.left > 10**9  # who makes a proof is not counted
-
-
-def test_verifier_skips_unrestricted_entries() -> None:
-    """A file of 200 kB kept the verifier busy for a minute."""
-    size = 20_000
-    case = ProofCase({"capacity": [[1]] * size, "demand": [[1]] * size}, {}, None, [])
-    assert Packing(case).allowed[size - 1][size - 1] is True
-
-
-@pytest.mark.slow
-def test_verifier_sums_many_flow_parts_once() -> None:
-    """The sum of all parts was made anew for each of them."""
-    case = case_of(one_processor(), {"split": [[0, 0, 0, 1]] * 20_000}, {}, [])
-    assert numa_fluid(case)[0].value == 2
 
 
 def test_curves_whose_steps_have_no_common_part_are_refused() -> None:
@@ -431,25 +387,7 @@ def test_curves_whose_steps_have_no_common_part_are_refused() -> None:
         judge(document, "optimal", (None, 0, "gap"))
 
 
-def test_a_class_into_which_nothing_fits_has_no_filling_beyond_its_rent() -> None:
-    """The empty filling was taken for one, and a true bound was refused."""
-    document = servers([[4], [1]], [[2]], servers=[1, 1])
-    prices = {"kind": "prices", "prices": [2], "over": 1, "rents": [4, 0], "weights": [[1], [1]]}
-    answer = {"count": [[2]], "server_class": [0]}
-    claim = ("4/5", "4/5", "optimal")
-    sentence = judge(document, "max-utilization", claim, witness=answer, steps=[prices])
-    assert "optimal" in sentence
-
-
-def test_no_work_before_the_horizon_is_a_bound_of_nothing() -> None:
-    job = {"organization": [0], "release": [3], "processing": [1]}
-    document = {"problem": "scheduling", "machines": [1], "horizon": 3, "job": job}
-    nothing, step = {"start": [-1], "machine": [-1]}, {"kind": "recompute"}
-    sentence = judge(document, "max-utility", (0, 0, "optimal"), witness=nothing, steps=[step])
-    assert "optimal" in sentence
-
-
-def test_values_that_fill_the_memory_are_not_read() -> None:
+def test_file_whose_values_fill_the_memory_is_not_read() -> None:
     """Four million objects of one key are a gigabyte; so are few letters as long numbers."""
     for data in (b'{"a": [%s0]}' % (b'{"a":1},' * 1_000_001), b"[%s0]" % (b"0," * 8_000_001)):
         with refused(Unreadable):
@@ -468,20 +406,6 @@ def _tree_over_cuts(digits: int) -> None:
     )
 
 
-def _utility(digits: int) -> None:
-    """Utilities that are sums of fractions without a common denominator."""
-    size = 400
-    job = {"user": [0] * size, "server": [*range(size)], "work": [1] * size}
-    fractions = [Decimal("0." + str(10 ** (digits - 1) + k)) for k in range(size)]
-    document = {
-        "capacity": [2] * size,
-        "budget": [1],
-        "job": job | {"parallel_fraction": fractions},
-    }
-    witness = {"cores": {"over": 1, "numbers": [2] * size}}
-    market_leximin(ProofCase(document, {}, witness, [[{"kind": "tree", "nodes": [[]]}]]))
-
-
 def _prices(digits: int) -> None:
     """Prices of types, of which every pair is a column."""
     size, small = 150, Decimal(f"{10**-9:.300f}")
@@ -490,32 +414,12 @@ def _prices(digits: int) -> None:
     colocation_optimal(ProofCase(document, {}, None, [[{"kind": "dual", **prices}]]))
 
 
-def _split(digits: int) -> None:
-    """Parts of tasks with denominators of their own."""
-    size, shape = 8, {"blades": 1, "rows": 1, "columns": 8, "cores": 1}
-    document = shape | {"class_share": [1], "location_share": [Decimal(".125")] * size}
-    document |= {name: [1] for name in ("service_mean", "ht1", "pcie", "bandwidth")}
-    numbers = [10 ** (digits - 1) + 2 * k + 1 for k in range(size)]
-    split = [[0, m, p, number] for m, number in enumerate(numbers) for p in range(size)]
-    split = [[0, m, p, n + (p == 0)] for _, m, p, n in split]
-    numa_fluid(ProofCase(document, {}, {"split": split}, [[]]))
-
-
-@pytest.mark.parametrize(
-    ("judge", "work"),
-    [(_tree_over_cuts, 10**6), (_utility, 10**6), (_prices, 10**6), (_split, 10**5)],
-)
-def test_work_of_long_numbers_is_counted(judge: Callable[[int], None], work: int) -> None:
+@pytest.mark.parametrize("judge", [_tree_over_cuts, _prices])
+def test_work_of_long_numbers_is_counted(judge: Callable[[int], None]) -> None:
     """Each took as few steps as with short numbers, and minutes."""
-    with patience(work / MOST_WORK):
+    with patience(10**6 / MOST_WORK):
         with contextlib.suppress(Refused):
             judge(8)
-        assert WorkLimit.left > work / 2
-    with patience(work / MOST_WORK), refused(Refused):
-        judge(MOST_DIGITS if judge is not _utility else MOST_EXPONENT - 2)
-
-
-def test_numbers_of_agents_and_of_machines_have_thirty_digits_at_most() -> None:
-    """Their products were formed for all pairs of types, whatever their length."""
-    with refused(Refused):
-        judge(pairs([[0]], count=[10**31]), "optimal", (None, 0, "gap"))
+        assert WorkLimit.left > 5 * 10**5
+    with patience(10**6 / MOST_WORK), refused(Refused):
+        judge(MOST_DIGITS)

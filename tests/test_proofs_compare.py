@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
 import pytest
-from support.messages import refused
 
 import cotenant
 from cotenant.analysis.report.tables import proved
 from cotenant.analysis.run import proving
 from cotenant.analysis.run.proving import covered_levels, prove_file
 from cotenant.analysis.run.result import Result
-from cotenant.instances.problem.errors import InvalidFile
 from cotenant.instances.problem.files import locate
 from cotenant.instances.problem.proof import Level, Proof
 from cotenant.solvers.outcome import gap
@@ -40,14 +37,6 @@ def test_rows_say_what_is_certified_and_the_folder_is_all_a_stranger_needs(tmp_p
     assert {line["method"]: line["proof"]["proof_status"] for line in comparison.summary()}[
         "GR"
     ] == "claimed"
-
-
-def test_an_instance_without_a_file_is_written_beside_its_proofs(tmp_path: Path) -> None:
-    instance = cotenant.read("colocation/tiny").replace(name="made here")
-    [row] = cotenant.compare([instance], ["optimal"], prove=tmp_path).rows
-    assert row["proof"]["proof_status"] == "certified"
-    [copy] = [path for path in tmp_path.iterdir() if "proof" not in path.name]
-    assert cotenant.read(copy).name == "made here"
 
 
 @pytest.mark.parametrize(
@@ -117,13 +106,6 @@ def test_a_proof_that_is_refused_is_not_kept_and_certifies_nothing(
     assert (status.proof_status, status.refused) == ("claimed", True)
     assert "refused" in status.says
     assert not out.exists()
-
-
-def test_a_stored_proof_status_is_one_of_three() -> None:
-    content = cotenant.solve(cotenant.read("colocation/tiny"), "GR").document()
-    content["result"]["proof"] = {"proof_status": "sure"}
-    with refused(InvalidFile):
-        Result.from_document(json.loads(json.dumps(content)))
 
 
 def test_answer_that_its_proof_refuses_is_claimed_and_the_file_is_not_blamed(

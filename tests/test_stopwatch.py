@@ -16,12 +16,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support import sweep_methods as bad
 from support.small_cases import program_of
 
 import cotenant
 from cotenant.solvers import stopwatch as module
-from cotenant.solvers.engines import call_in_subprocess, cpsat, highs, solve_program
+from cotenant.solvers.engines import cpsat, highs, solve_program
 from cotenant.solvers.outcome import Clock
 from cotenant.solvers.stopwatch import ImportWatch, paused, start_seconds, stopwatch
 
@@ -98,20 +97,6 @@ def test_imports_do_not_count_while_there_is_a_clock(
     assert start_seconds() - before == 5, "without a clock nobody looks"
 
 
-def test_failed_import_is_raised_and_clock_continues(
-    fake: FakeTime, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.syspath_prepend(tmp_path)
-    (tmp_path / "broken_module.py").write_text("1 / 0")
-    clock = Clock()
-    with pytest.raises(ZeroDivisionError):
-        import_module("broken_module")
-    with pytest.raises(ModuleNotFoundError, match="no_such_module_at_all"):
-        import_module("no_such_module_at_all")
-    fake.now += 1
-    assert clock.seconds == 1
-
-
 def test_ctrl_c_during_an_import_waits_for_its_end(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -125,20 +110,6 @@ def test_ctrl_c_during_an_import_waits_for_its_end(
         time.sleep(60)
     assert sys.modules["interrupted_module"].whole  # type: ignore[attr-defined]
     del watch
-
-
-def test_compiling_a_kernel_does_not_count() -> None:
-    from cotenant.solvers.compiled import compiled
-
-    watch = stopwatch()  # of this thread alone: another may be loading a library
-    begin, before = time.perf_counter(), watch._lost
-    clock = Clock()
-    kernel = compiled(lambda number: number + 2 if number > 0 else number * 3)
-    assert kernel(1) == 3
-    seconds = clock.seconds
-    spent = watch._lost - before
-    assert spent > 0
-    assert seconds + spent <= time.perf_counter() - begin
 
 
 def test_a_method_has_its_whole_limit_whatever_it_must_load_first(
@@ -156,21 +127,6 @@ def test_a_method_has_its_whole_limit_whatever_it_must_load_first(
 
     tiny = cotenant.read("colocation/tiny")
     assert cotenant.solve(tiny, method, time_limit=10).seconds == 1
-
-
-@pytest.mark.slow
-def test_imports_of_child_process_do_not_count(
-    tmp_path: Path,
-) -> None:
-    (tmp_path / "slow_in_a_child.py").write_text(SLOW.format(seconds=2.5))
-    clock = Clock()
-    before = start_seconds()
-    assert (
-        call_in_subprocess(bad.imports, str(tmp_path), "slow_in_a_child", hard_limit=1.5)
-        is not None
-    ), "the import takes longer"
-    assert start_seconds() - before >= 2.5
-    assert clock.left is None
 
 
 @pytest.mark.slow

@@ -177,28 +177,6 @@ def test_the_page_says_what_the_command_line_prints(
 
 
 @pytest.mark.slow
-def test_a_row_of_a_table_of_bounds_is_judged_by_its_link(
-    site: tuple[Path, str], shared_browser: Browser, tmp_path: Path
-) -> None:
-    from selenium.webdriver.common.by import By
-
-    from cotenant.analysis.report.bounds_page import write_bounds_page
-    from cotenant.analysis.run.bounds import add
-
-    folder, address = site
-    if not (folder / "verify" / "pyodide").exists():
-        pytest.skip("Pyodide cannot be fetched (npm)")
-    (tmp_path / "proof.json").write_text(json.dumps(PROOF))
-    add(folder / "bounds", TINY, [tmp_path / "proof.json"])
-    write_bounds_page(folder / "bounds", folder / "bounds" / "index.html", "../verify/index.html")
-    shared_browser.get(f"{address}/bounds/index.html")
-    link = shared_browser.find_element(By.LINK_TEXT, "verify this here")
-    shared_browser.execute_script("arguments[0].click()", link)
-    said, code = verdict(shared_browser)
-    assert (said.partition(":")[0], code) == ("accepted", "0")
-
-
-@pytest.mark.slow
 def test_files_that_are_no_proof_are_a_sentence(
     judging: Callable[..., list[str]], site: tuple[Path, str], shared_browser: Browser
 ) -> None:
@@ -299,23 +277,3 @@ def test_only_files_of_the_same_host_are_loaded(
         "return performance.getEntriesByType('resource').map(e => e.name)"
     )
     assert all(name.startswith(site[1]) for name in asked)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("width", [390, 1280])
-def test_the_page_is_as_wide_as_the_screen_and_has_two_color_schemes(
-    judging: Callable[..., list[str]], shared_browser: Browser, width: int
-) -> None:
-    colors = []
-    for scheme in ("light", "dark"):
-        shape(shared_browser, width, scheme)
-        judging(TINY.read_bytes(), PROOF)
-        wider = "return document.documentElement.scrollWidth - document.documentElement.clientWidth"
-        assert shared_browser.execute_script(wider) <= 0
-        colors.append(
-            shared_browser.execute_script(
-                "return ['body', '#meaning'].map(each =>"
-                " getComputedStyle(document.querySelector(each)).color)"
-            )
-        )
-    assert all(light != dark for light, dark in zip(*colors, strict=True))

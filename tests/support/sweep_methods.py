@@ -121,12 +121,6 @@ def tells_its_cores(instance: Colocation, *, rng: np.random.Generator) -> Pairin
     raise CotenantError(f"{os.environ[VARIABLE]} cores")
 
 
-def imports(folder: str, module: str) -> str:
-    """Imports a module of a folder."""
-    sys.path.insert(0, folder)
-    return import_module(module).__name__
-
-
 def without_seconds(rows: Any) -> list[dict[str, Any]]:
     """Rows of a comparison, without what differs between two runs."""
     return [{name: value for name, value in row.items() if name != "seconds"} for row in rows]

@@ -39,20 +39,6 @@ PACKAGES = ("ground", "run", "report", "problems")
 """The packages of `analysis/`, the lowest first; its loose files are the ground, but `RUNS`."""
 RUNS = {"manipulation"}
 """Loose files that run methods: of the package `run`."""
-COMMON = {
-    "problem",
-    "engines",
-    "outcome",
-    "filtering",
-    "compare",
-    "compiled",
-    "cooperative",
-    "deferred_acceptance",
-    "roommates",
-    "program",
-}
-
-
 _HOLDS_STATEMENTS = (ast.stmt, ast.excepthandler, ast.match_case)
 
 

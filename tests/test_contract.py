@@ -170,11 +170,6 @@ def test_exact_methods_are_never_worse_on_measured_tables(
     assert list(broken(instance, catalog.find("colocation", method))) == []
 
 
-def test_policy_comparison_uses_objective_of_exact_method() -> None:
-    """A start of fewest blocking pairs at alpha 0 is another than one at the alpha asked."""
-    assert list(broken(cotenant.read("colocation/tiny"), STABLE, alpha=0.05)) == []
-
-
 PER_METHOD = pytest.mark.parametrize(
     "method", catalog.METHODS, ids=lambda method: f"{method.problem}-{method.name}"
 )
@@ -518,41 +513,6 @@ def test_claim_contradicted_by_a_policy_is_withdrawn(claim: str) -> None:
         assert starts.best.policy in result.certificate["withdrawn"]
 
 
-class Asked(Starts):
-    """Starts that ask nobody, and note who would be asked here, and who apart."""
-
-    def _ask(self, policy: catalog.Method, seconds: float) -> bool:
-        self.here = [*getattr(self, "here", []), policy.name]
-        return True
-
-    def _ask_apart(self, policies: Any, clock: Clock, last: float) -> None:
-        self.apart = [policy.name for policy in policies]
-
-
-@pytest.mark.parametrize(
-    ("seconds", "size", "here", "apart"),
-    [
-        (None, None, ["GR", "SMR", "SR", "threshold"], []),
-        (1.0, 1e6, ["GR", "SMR", "SR", "threshold"], []),
-        (20.0, 9e7, ["GR", "threshold"], ["SMR", "SR"]),
-        (20.0, 3e8, [], ["GR", "SMR", "threshold"]),
-        (1.0, 1e9, [], []),
-    ],
-)
-def test_slow_policies_run_in_child_within_half_of_time_limit(
-    seconds: float | None, size: float | None, here: list[str], apart: list[str]
-) -> None:
-    """SR takes some twelve million list entries a second, SMR forty, GR a hundred."""
-    instance = cotenant.read("colocation/preferences-100")
-    starts = Asked(Question.of(instance, "stable", {}), seed=0)
-    if size is not None:
-        starts.instance = type("Sized", (type(instance),), {"size": size})(
-            instance.penalty, instance.count
-        )
-    starts.look(Clock(seconds))
-    assert (sorted(getattr(starts, "here", [])), sorted(starts.apart)) == (here, apart)
-
-
 @pytest.mark.slow
 def test_policy_in_child_process_has_same_answer_or_is_killed() -> None:
     instance = cotenant.read("colocation/no-stable-4")
@@ -566,14 +526,6 @@ def test_policy_in_child_process_has_same_answer_or_is_killed() -> None:
     late = Starts(Question.of(instance, "stable", {}), seed=0)
     late._ask_apart(policies, Clock(), last=1e-6)
     assert late.best is None
-
-
-def test_policy_refusing_short_time_limit_runs_in_child() -> None:
-    instance = cotenant.read("colocation/no-stable-4")
-    starts = Starts(Question.of(instance, "stable", {}), seed=0)
-    assert [
-        p.name for p in STABLE.starts if p.applies_to(instance) and not starts._ask(p, 1e-8)
-    ] == ["SR"]
 
 
 def priced(seed: int) -> Iterator[Packing]:

@@ -8,8 +8,8 @@ import pytest
 from support.measured import DATA
 from support.messages import refused
 
-from cotenant.instances.problem.errors import InvalidFile, InvalidOption
-from cotenant.papers.gavel import figure_2, policies
+from cotenant.instances.problem.errors import InvalidFile
+from cotenant.papers.gavel import figure_2
 from cotenant.papers.registry import experiment_named
 
 FILES = {
@@ -48,9 +48,3 @@ def test_gavel_log_of_other_jobs_is_refused(tmp_path: Path) -> None:
     log.write_text("[1, 2, 3, 4, 5]\n[{0: 1.0}]\n")
     with refused(InvalidFile):
         figure_2(throughputs=str(FILES["throughputs"]), jobs=str(FILES["jobs"]), log=str(log))
-
-
-def test_reproduction_without_data_names_the_missing_files() -> None:
-    for experiment in (figure_2, policies):
-        with refused(InvalidOption):
-            experiment()

@@ -16,29 +16,20 @@ import cotenant
 from cotenant.analysis.report.picture import Chart
 from cotenant.baselines.colocation import (
     complementary,
-    greedy,
     marriage_random,
-    roommate_lists,
     roommates,
 )
-from cotenant.instances.colocation import Colocation, Pairing, blocking_pairs, check
-from cotenant.instances.colocation.generators import population
+from cotenant.instances.colocation import Colocation, Pairing
 from cotenant.instances.problem import InvalidOption
 from cotenant.papers.cooper import populations
 from cotenant.papers.cooper.attribution import figure_7, figure_8
-from cotenant.papers.cooper.performance import box, figure_11
+from cotenant.papers.cooper.performance import figure_11
 from cotenant.papers.cooper.populations import (
     POLICIES,
     Setting,
-    linked,
-    mean_bars,
 )
-from cotenant.papers.cooper.prediction import figure_12
-from cotenant.papers.cooper.scaling import figure_13
 from cotenant.papers.cooper.stability import figure_9, figure_10
 from cotenant.papers.experiment import Finding
-
-made: Any = Colocation
 
 
 def found(parts: Any) -> dict[str, Finding]:
@@ -48,9 +39,6 @@ def found(parts: Any) -> dict[str, Finding]:
 def chart(parts: Any, name: str) -> Chart:
     [picture] = [part for part in parts if isinstance(part, Chart) and part.name == name]
     return picture
-
-
-# --- against independent computations -------------------------------------------------------------
 
 
 def agents_of(pairing: Pairing) -> list[tuple[int, int]]:
@@ -135,36 +123,6 @@ def test_figure_9_shares_equal_expectation_over_random_assignment() -> None:
     assert series.y[series.x.index("SMR/CO")] == pytest.approx(100 * improved / 60)
 
 
-def test_box_statistics_equal_sorted_agents() -> None:
-    people = population(agents=200, rng=np.random.default_rng(3))
-    pairing = greedy(people)
-    values = np.sort([people.penalty[a, b] for a, b in agents_of(pairing)])
-    low, median, high = np.percentile(values, [25, 50, 75])
-    whisker = max(value for value in values if value <= high + 3 * (high - low))
-    result = box([(people, pairing)])
-    assert (result.low, result.median, result.high) == pytest.approx((low, median, high))
-    assert (result.whisker, result.mean) == pytest.approx((whisker, values.mean()))
-
-
-def test_bars_average_over_populations_with_the_type() -> None:
-    penalty = [[0.1, 0.2], [0.3, 0.4]]
-    one = made(penalty, [2, 0]), Pairing.from_matrix([[1, 0], [0, 0]], [0, 0])
-    two = made(penalty, [1, 1]), Pairing.from_matrix([[0, 1], [0, 0]], [0, 0])
-    assert mean_bars([one, two]).tolist() == pytest.approx([0.15, 0.3])
-    assert np.isnan(mean_bars([one])[1])
-
-
-def test_correlation_claim_needs_positive_significant_slope() -> None:
-    demand = np.arange(8.0)
-    assert linked(demand**2, demand) == (pytest.approx(1.0), True)
-    assert linked(-demand, demand) == (pytest.approx(-1.0), False)
-    assert linked(np.ones(8), demand) == (0.0, False)
-    assert not linked(np.array([1.0, 3.0, 2.0, np.nan]), np.arange(4.0))[1]  # too few to tell
-
-
-# --- every verdict can flip -----------------------------------------------------------------------
-
-
 SECRETLY = {"SMR": complementary, "CO": marriage_random}
 OWN = partial(roommates, ties="own")
 FLIPS: list[tuple[Callable[..., Any], dict[str, Any], dict[str, Any], dict[str, tuple[str, str]]]] = [
@@ -203,48 +161,10 @@ def test_cooper_claims_follow_policy_results(
     assert {what: (before[what].verdict, after[what].verdict) for what in claims} == claims
 
 
-@pytest.mark.slow
-def test_perfect_prediction_keeps_stability_of_stable_policies(tmp_path: Path) -> None:
-    """All lose the same beside a job, so that any sample says all."""
-    what = "SMR, stability (median blocking pairs)"
-    assert found(figure_12(agents=200, draws=2, repeats=2))[what].verdict == "differs"
-    penalty = np.tile(np.linspace(0.1, 0.3, 20), (20, 1))
-    matrix = written(tmp_path, Colocation(penalty, np.ones(20)))
-    parts = figure_12(agents=200, draws=2, repeats=2, matrix=matrix)
-    assert found(parts)[what].verdict == "reproduced"
-
-
 def written(folder: Path, instance: Colocation) -> str:
     """The path of an instance's file."""
     cotenant.write(instance, folder / "matrix.json")
     return str(folder / "matrix.json")
-
-
-def test_figure_13_attribution_claim_fails_under_complementary_policy() -> None:
-    what = "in larger systems more contentious jobs have larger penalties"
-    assert found(figure_13(largest=200, draws=5, proved=0))[what].verdict == "reproduced"
-    assert found(figure_13(policy="CO", largest=200, draws=5, proved=0))[what].verdict == "differs"
-
-
-# --- what is drawn and what is proved -------------------------------------------------------------
-
-
-@pytest.mark.slow
-def test_proved_pairings_bound_every_policy() -> None:
-    parts = figure_11(agents=120, draws=2)
-    claims = found(parts)
-    for mix in ("uniform", "beta-low", "gaussian", "beta-high"):
-        above = claims[f"{populations.LEAST}, {mix}"].note.removeprefix(
-            "mean penalty; above it in points: "
-        )
-        assert all(float(entry.rpartition("+")[2]) >= 0 for entry in above.split(", "))
-    given = Setting(agents=120, draws=4)
-    for draw in range(4):
-        people = given.population(draw)
-        pairing = populations.unblocked(people)
-        if pairing is not None:
-            check(people, pairing)
-            assert blocking_pairs(people, pairing).count == 0
 
 
 def test_figure_7_without_stable_pairing_draws_only_policies(tmp_path: Path) -> None:
@@ -254,36 +174,11 @@ def test_figure_7_without_stable_pairing_draws_only_policies(tmp_path: Path) -> 
     assert len(chart(parts, "colocation-figure-7-stable").series) == 3
 
 
-# --- ties, mixes, options -------------------------------------------------------------------------
-
-
-def test_random_tie_breaking_keeps_penalty_order() -> None:
-    people = population(agents=60, rng=np.random.default_rng(1))
-    types = people.agent_types()
-    cost = people.penalty[np.ix_(types, types)]
-    shared = 0
-    for ties in ("index", "own"):
-        lists = np.argsort(roommate_lists(people, ties, np.random.default_rng(0)), axis=1)[:, :-1]
-        for agent, row in enumerate(lists):
-            assert agent not in row
-            assert (np.diff(cost[agent, row]) >= 0).all()
-        twins = [(i, j) for i in range(60) for j in range(i) if types[i] == types[j]]
-        same = sum(
-            [k for k in lists[i] if k != j] == [k for k in lists[j] if k != i] for i, j in twins
-        )
-        shared = same if ties == "index" else shared
-        assert (same == len(twins)) == (ties == "index")
-    assert shared
-
-
 def test_odd_population_and_form_without_matrix_are_refused() -> None:
     with refused(InvalidOption):
         figure_7(agents=7)
     with refused(InvalidOption):
         figure_7(form="gavel")
-
-
-# --- measured penalties ---------------------------------------------------------------------------
 
 
 def test_own_matrix_is_read_without_unpairable_types(tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ from typer.testing import CliRunner, Result
 from cotenant import cli
 from cotenant.analysis.report.picture import Chart, Picture, Series
 from cotenant.analysis.run.rows import read_rows
-from cotenant.instances.problem import InvalidFile, InvalidOption
+from cotenant.instances.problem import InvalidFile
 from cotenant.instances.problem.errors import UnknownName
 from cotenant.instances.problem.options import accepts
 from cotenant.papers import registry as papers
@@ -457,23 +457,6 @@ def test_variations_keep_options_given_by_user(registry: Any) -> None:
     cause = {one["what"]: one["cause"] for one in told}
     approved(cause["hangs on the draw"])
     approved(cause["hangs on the order"])
-
-
-def test_variations_that_fail_or_lack_files_are_skipped(registry: Any) -> None:
-    refused = {
-        "the size": {"none": {"size": None}},
-        "the file": {"theirs": {"log": Path("traces/log.txt")}},
-    }
-    registry(make("refusing", variations=refused))
-    assert json.loads(call("toy-refusing", "--json").stdout)["findings"][0]["cause"] == ""
-    assert ran == ["refusing 1", "refusing None"]
-
-
-def refusing(*, seed: int = 0, size: int | None = 1, log: str = "") -> list[Finding | Picture]:
-    ran.append(f"refusing {size}")
-    if size is None:
-        raise InvalidOption("size is None")
-    return [compare("claim", "yes", "no", False)]
 
 
 def test_variation_reads_data_folder_and_row_records_file(registry: Any, tmp_path: Path) -> None:

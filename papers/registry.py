@@ -29,7 +29,16 @@ PAPERS: tuple[Paper, ...] = (
 )  # fmt: skip
 """Parts of a paper that are of different problems have one name and title."""
 
-EXPERIMENTS: tuple[Experiment, ...] = tuple(one for paper in PAPERS for one in paper.experiments)
+
+def _declared(one: Experiment) -> int:
+    """Where its module stands among those declared, whichever was imported first."""
+    function = getattr(one.function, "func", one.function)  # of a partial function
+    return _DECLARED.find(function.__module__.partition("papers.")[2])
+
+
+EXPERIMENTS: tuple[Experiment, ...] = tuple(
+    one for paper in PAPERS for one in sorted(paper.experiments, key=_declared)
+)
 
 NOT_DETERMINED = tuple(entry for paper in PAPERS for entry in paper.not_determined)
 """(figure or table, why its paper's text does not determine it)."""

@@ -485,9 +485,9 @@ BUDGET = {
     "baselines": (4_247, 2_254),
     "ask": (859, 407),
     "cluster": (13_065, 8_993),
-    "papers": (6_149, 4_494),
+    "papers": (6_158, 4_499),
     "cli": (3_738, 2_533),
-    "tests": (53_867, 42_697),
+    "tests": (53_168, 42_199),
     "benchmarks": (6_977, 5_407),
 }
 """Lines of each layer's Python files, and those of code (without blanks, comments and docstrings):

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support.browser import Browser, no_chromium, shape
+from support.browser import Browser, no_chromium
 from support.messages import approved
 
 from cotenant.instances.problem import PROBLEM_NAMES

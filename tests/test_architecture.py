@@ -487,7 +487,7 @@ BUDGET = {
     "cluster": (13_065, 8_993),
     "papers": (6_158, 4_499),
     "cli": (3_738, 2_533),
-    "tests": (53_168, 42_199),
+    "tests": (53_167, 42_198),
     "benchmarks": (6_977, 5_407),
 }
 """Lines of each layer's Python files, and those of code (without blanks, comments and docstrings):

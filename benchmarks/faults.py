@@ -623,7 +623,7 @@ FAULTS = r"""
 + free[a] &= self.remaining[a] >= 1
 
 @ cli/bounds.py: --open shows what is closed
-? bounds::test_bounds_commands_add_show_check_and_page
+? bounds::test_bounds_commands_add_show_and_check
 - if not only_open or row["status"] == "open"
 + if not only_open or row["status"] != "open"
 

@@ -12,73 +12,90 @@ from ..instances.problem.option_types import AtLeast
 from .arguments import As, Json
 from .codes import NO_ANSWER
 
-Folder = Annotated[Path, "--table FOLDER"]
+Lines = Annotated[Path, "--table FILE.jsonl"]
 
 
 def add(
     instance: Annotated[str, "INSTANCE"],
-    proofs: Annotated[list[Path] | None, "[PROOF.json]"] = None,
+    proof: Annotated[Path | None, "[PROOF.json]"] = None,
     *,
-    table: Folder = Path("bounds"),
+    table: Lines = Path("bounds.jsonl"),
     set_name: Annotated[str, "--set NAME"] = "",
-    keep_instance: Annotated[bool, "--copy/--no-copy"] = True,
 ) -> None:
-    """Add an instance, and proofs that show a better answer or a better bound than the table has.
+    """Add an instance, and a proof that shows a better answer or a better bound than the table has.
 
     Proofs are judged by the verifier; what is not better is refused.
 
     Parameters
     ----------
     instance : instance file, or a bundled instance
-    proofs : of `cotenant prove`
+    proof : of `cotenant prove`
     set_name : its set; its folder's name if not given
-    keep_instance : keep a copy of the instance, to check the row by
     """
     from ..analysis.run import bounds
 
     with waiting("judging"):
-        row = bounds.add(
-            table, instance, proofs or (), set_name=set_name, keep_instance=keep_instance
-        )
+        row = bounds.add(table, instance, proof, set_name=set_name)
     known = f"value {row['value']}, bound {row['bound']}".replace("None", "unknown")
     typer.echo(f"{row['name']}, {row['levels'][0]['objective']}: {known}: {row['status']}")
 
 
 def show(
     *,
-    table: Folder = Path("bounds"),
-    problem: Annotated[str, "NAME"] = "",
+    table: Lines = Path("bounds.jsonl"),
     set_name: Annotated[str, "--set NAME"] = "",
     only_open: Annotated[bool, "--open"] = False,
     as_json: Json = False,
     form: As = Form.TABLE,
 ) -> None:
-    """Show what is known of each instance, and how many of each set are closed.
+    """Show what is known of each instance, and how many are closed.
 
     Parameters
     ----------
-    problem : of this problem only
     set_name : this set only
     only_open : only what is not closed
     """
-    from ..analysis.report.bounds_page import rows_table, sets_table
+    from ..analysis.metric import Metric
+    from ..analysis.registry import analysis_of
+    from ..analysis.report.table import Column, Table
+    from ..analysis.report.tables import figure, percent
     from ..analysis.run.bounds import known, read_table
 
     rows = [
         row
         for row in known(read_table(table))
-        if problem in ("", row["problem"]) and set_name in ("", row["set"])
+        if set_name in ("", row["set"])
         if not only_open or row["status"] == "open"
     ]
     if as_json:
         print_json(rows)
-    else:
-        print_tables([rows_table(rows), sets_table(rows)], form)
+        return
+    columns = (
+        Column("set", rank=2), Column("instance", bold=True), Column("objective", rank=1),
+        Column("value", numeric=True), Column("bound", numeric=True),
+        Column("gap", percent, numeric=True), Column("status"), Column("date", rank=3),
+    )  # fmt: skip
+    lines = []
+    for row in rows:
+        value, bound = row["value"], row["bound"]
+        gap = None if value is None or not bound else abs(value - bound) / abs(bound)
+        objective = row["levels"][0]["objective"]
+        metrics = {metric.name: metric for metric in analysis_of(row["problem"]).metric_table}
+        metric = metrics.get(objective) or Metric(objective, objective)
+        lines.append((
+            row["set"], row["name"],
+            " ".join([objective, *(f"{name}={given}" for name, given in row["options"].items())]),
+            *((number, figure(number, metric)) for number in (value, bound)),
+            gap, row["status"], row["date"],
+        ))  # fmt: skip
+    left = sum(row["status"] == "open" for row in rows)
+    caption = f"{len(rows)} rows: {len(rows) - left} closed, {left} open"
+    print_tables([Table("bounds", "", columns, tuple(lines), caption)], form)
 
 
 def check(
     *,
-    table: Folder = Path("bounds"),
+    table: Lines = Path("bounds.jsonl"),
     jobs: Annotated[int, "N", AtLeast(1)] = 1,
 ) -> None:
     """Judge again the proof of every row of a table.
@@ -99,22 +116,3 @@ def check(
     typer.echo(f"{done - wrong} of {done} rows hold")
     if wrong:
         raise typer.Exit(NO_ANSWER)
-
-
-def page(
-    *,
-    out: Annotated[Path, "PAGE.html"],
-    table: Folder = Path("bounds"),
-    verifier: Annotated[str, "PATH"] = "verify/index.html",
-) -> None:
-    """Write the rows of a table as a page to sort and filter, without network.
-
-    Parameters
-    ----------
-    out : write the page here
-    verifier : the page that judges proofs, as seen from this
-    """
-    from ..analysis.report.bounds_page import write_bounds_page
-    from .reporting import say_written
-
-    say_written([write_bounds_page(table, out, verifier)])

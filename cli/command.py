@@ -32,7 +32,7 @@ seed : seed of all random draws
 patience : let the verifier do N times its usual work, which takes some 20 seconds
 states : what `kubectl get nodes,pods,pdb -A -o json` prints, or tables of hosts and VMs; - is
     standard input; several files are one state
-table : the table's folder
+table : the table's file
 settings : take the rarer settings from this TOML file
 source : read a file in another format, as `cotenant convert` does; -o has its options too
 time_limit : seconds for each run

@@ -96,7 +96,7 @@ def table_of_bounds() -> dict[str, Callable[..., None]]:
     """Load the commands of `bounds`."""
     from . import bounds
 
-    return _named(bounds.add, bounds.show, bounds.check, bounds.page)
+    return _named(bounds.add, bounds.show, bounds.check)
 
 
 GROUPS: dict[str, tuple[str, Callable[[], dict[str, Callable[..., None]]]]] = {

@@ -52,10 +52,9 @@ EXAMPLES = {
     "advise repair": "advise repair cluster.json",
     "advise gpus": "advise gpus cluster.json --topology rack",
     "advise fairness": "advise fairness sacct.txt --machines 8",
-    "bounds add": "bounds add packing/tiny proof.json --table open",
-    "bounds show": "bounds show --table open",
-    "bounds check": "bounds check --table open",
-    "bounds page": "bounds page --table open --out open.html",
+    "bounds add": "bounds add packing/tiny proof.json --table open.jsonl",
+    "bounds show": "bounds show --table open.jsonl",
+    "bounds check": "bounds check --table open.jsonl",
     "new problem": "new problem shelves",
 }
 """What is typed after `cotenant`, by command."""

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import gzip
 import json
 import re
-import shutil
 import signal
 import subprocess
 import sys
@@ -17,19 +15,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support.browser import Browser, no_chromium, shape
 from support.messages import approved, refused
 from support.terminal import run
 
 import cotenant
-from cotenant.analysis.report.bounds_page import write_bounds_page
-from cotenant.analysis.run import bounds
-from cotenant.analysis.run.bounds import BoundRow, add, check, file_of, known, read_table
+from cotenant.analysis.run.bounds import BoundRow, add, check, known, read_table
 from cotenant.analysis.run.proving import prove_file
 from cotenant.catalog import METHODS, Method
 from cotenant.instances.problem import PROBLEM_NAMES
 from cotenant.instances.problem.errors import InvalidFile, NotAdded
 from cotenant.instances.problem.files import locate
+from cotenant.verify import methods_of
 
 NAME = "packing/tiny"
 TINY = cotenant.read(NAME)
@@ -37,23 +33,23 @@ TINY = cotenant.read(NAME)
 
 @pytest.fixture
 def table(tmp_path: Path) -> Path:
-    return tmp_path / "table"
+    return tmp_path / "table.jsonl"
 
 
 def proved(folder: Path, method: str = "min-servers", name: str = NAME, **options: Any) -> Path:
     """The file of a proof of what a method finds on a bundled instance."""
     instance = cotenant.read(name)
     result = cotenant.solve(instance, method, time_limit=20, **options)
-    out = folder / f"{instance.problem}-{method}.proof.json.gz"
+    out = folder / f"{instance.problem}-{method}.proof.json"
     assert prove_file(instance, locate(name), result, out, 20).file
     return out
 
 
 def changed(path: Path, change: Callable[[dict[str, Any]], object], name: str = "changed") -> Path:
-    """A copy of a packed JSON file with a change."""
-    document = json.loads(gzip.decompress(path.read_bytes()))
+    """A copy of a JSON file with a change."""
+    document = json.loads(path.read_text())
     change(document)
-    other = path.with_name(f"{name}-{path.name.removesuffix('.gz')}")
+    other = path.with_name(f"{name}-{path.name}")
     other.write_text(json.dumps(document))
     return other
 
@@ -80,57 +76,50 @@ def broken(table: Path) -> list[str]:
 
 @pytest.mark.slow
 def test_bounds_row_improves_with_each_proof(tmp_path: Path, table: Path) -> None:
-    row = add(table, NAME, set_name="small")
-    assert facts(row) == ("servers", None, None, "open")
-    assert row["size"] == {"classes": 2, "resources": 2, "types": 4}
-    assert facts(add(table, NAME, [answer_alone(tmp_path)])) == ("servers", 5, None, "open")
-    best = add(table, NAME, [proved(tmp_path)], set_name="small")
-    assert facts(best) == ("servers", 4, 4, "closed")
-    assert (best["set"], best["answer"]) == ("small", best["proof"])
+    assert facts(add(table, NAME, set_name="small")) == ("servers", None, None, "open")
+    assert facts(add(table, NAME, answer_alone(tmp_path))) == ("servers", 5, None, "open")
+    best = add(table, NAME, proved(tmp_path), set_name="small")
+    assert (facts(best), best["set"]) == (("servers", 4, 4, "closed"), "small")
     assert known(read_table(table)) == [best]
     with refused(NotAdded):  # a method that asks the same
-        add(table, NAME, [proved(tmp_path, "cp-sat")])
-    assert facts(add(table, NAME, [proved(tmp_path, "min-cost")])) == ("cost", 5, 5, "closed")
-    assert len(known(read_table(table))) == 2
-    assert (len(read_table(table)), broken(table)) == (4, [])
+        add(table, NAME, proved(tmp_path, "cp-sat"))
+    assert facts(add(table, NAME, proved(tmp_path, "min-cost"))) == ("cost", 5, 5, "closed")
+    assert (len(known(read_table(table))), len(read_table(table)), broken(table)) == (2, 4, [])
 
 
-@pytest.mark.slow
 def test_invalid_bounds_submissions_are_refused(tmp_path: Path, table: Path) -> None:
     proof, other = proved(tmp_path), "packing/vm-types-8"
     wide = changed(proof, lambda d: d["claim"].update(bound=5, claim_kind="gap"), "wide")
     short = changed(proof, lambda d: d["witness"]["count"].pop(), "short")
     (tmp_path / "bytes.json").write_bytes(b"\xff\x00")
-    add(table, NAME, [proof])
-    before = {path: path.read_bytes() for path in table.rglob("*") if path.is_file()}
-    for kind, name, proofs in (
-        (NotAdded, NAME, [proof]),
-        (NotAdded, NAME, []),
-        (NotAdded, other, [proof]),
-        (NotAdded, NAME, [wide]),
-        (NotAdded, NAME, [short]),
-        (InvalidFile, NAME, [locate(NAME)]),
-        (InvalidFile, NAME, [tmp_path / "bytes.json"]),
-        (InvalidFile, tmp_path / "bytes.json", []),
-    ):
+    add(table, NAME, proof)
+    before = table.read_bytes()
+    for kind, name, given in (
+        (NotAdded, NAME, proof), (NotAdded, NAME, None), (NotAdded, other, proof), (NotAdded, NAME, wide),
+        (NotAdded, NAME, short), (InvalidFile, NAME, locate(NAME)), (InvalidFile, NAME, tmp_path / "bytes.json"),
+        (InvalidFile, tmp_path / "bytes.json", None),
+    ):  # fmt: skip
         with refused(kind):
-            add(table, name, proofs)
-    for words in (("a\0b", NAME), (table, "a\0b"), (table, NAME, ["a\0b"])):
+            add(table, name, given)
+    for words in (
+        ("a\0b", NAME),
+        (table, "a\0b"),
+        (table, NAME, "a\0b"),
+        (tmp_path / "no" / "t", NAME),
+    ):
         with pytest.raises(InvalidFile):
             add(*words)
     with refused(InvalidFile):
         read_table(tmp_path / "no such")
-    assert before == {path: path.read_bytes() for path in table.rglob("*") if path.is_file()}
+    assert table.read_bytes() == before
 
 
 def test_answer_better_than_proved_bound_is_refused(tmp_path: Path, table: Path) -> None:
-    add(table, NAME, [proved(tmp_path)])
-    lines = table / bounds.TABLE
-    row = read_table(table)[0]
+    row = add(table, NAME, proved(tmp_path))
     row["levels"][0] |= {"bound": 6, "value": 7}
-    lines.write_text(json.dumps(row) + "\n")
+    table.write_text(json.dumps(row) + "\n")
     with refused(NotAdded):
-        add(table, NAME, [answer_alone(tmp_path)])
+        add(table, NAME, answer_alone(tmp_path))
 
 
 @pytest.mark.slow
@@ -138,7 +127,7 @@ def test_options_that_change_the_question_have_own_rows(tmp_path: Path, table: P
     name = "colocation/tiny"
     for options in ({}, {"alpha": 0.05}, {"alpha": 0.05, "alpha_mode": "penalty-points"}):
         with suppress(NotAdded):
-            add(table, name, [proved(tmp_path, "stable", name, **options)])
+            add(table, name, proved(tmp_path, "stable", name, **options))
     rows = [row["options"] for row in known(read_table(table))]
     assert rows == [{}, {"alpha": "1/20", "alpha_mode": "penalty-points"}]
 
@@ -147,46 +136,43 @@ def test_options_that_change_the_question_have_own_rows(tmp_path: Path, table: P
 def test_bounds_row_levels_belong_to_best_answer(tmp_path: Path, table: Path) -> None:
     both = proved(tmp_path, "stable", "colocation/tiny")
     first = changed(both, lambda d: d.update(levels=[]))
-    row = add(table, "colocation/tiny", [first])
+    row = add(table, "colocation/tiny", first)
     assert (facts(row), len(row["levels"])) == (("blocking_pairs", 0, 0, "closed"), 1)
-    _, level = add(table, "colocation/tiny", [both])["levels"]
+    _, level = add(table, "colocation/tiny", both)["levels"]
     assert (level["objective"], level["bound"]) == ("penalty", 0.0525)
     assert broken(table) == []
     with refused(NotAdded):
-        add(table, "colocation/tiny", [first])
+        add(table, "colocation/tiny", first)
 
 
 @pytest.mark.slow
 def test_changed_bounds_table_is_detected(tmp_path: Path, table: Path) -> None:
-    add(table, NAME, [proved(tmp_path)])
-    row, lines, seen = read_table(table)[0], table / bounds.TABLE, list[str]()
+    given, proof = cotenant.write(TINY, tmp_path / "given.json"), tmp_path / "proof.json"
+    assert prove_file(TINY, given, cotenant.solve(TINY, "min-servers"), proof, 20).file
+    add(table, given, proof)
+    row, seen = read_table(table)[0], list[str]()
+    assert (row["instance"], row["proof"]) == ("given.json", "proof.json")
     other = {"levels": [row["levels"][0] | {"value": 3, "bound": 3}], "kind": "gap",
-             "name": "another", "options": {"x": 1}, "question": "min-cost", "size": {},
-             "proof": "", "problem": "market"}  # fmt: skip
+             "name": "another", "options": {"x": 1}, "question": "min-cost", "sha256": "0" * 64,
+             "proof": "", "problem": "market", "instance": "proof.json"}  # fmt: skip
     for change in [*({field: value} for field, value in other.items()), {}]:
-        lines.write_text(json.dumps(row | change) + "\n")
+        table.write_text(json.dumps(row | change) + "\n")
         seen += broken(table)
     assert len(seen) == len(other)
-    for digest in ("proof", "sha256"):
-        path = table / file_of(row[digest])
-        content = path.read_bytes()
-        path.write_bytes(gzip.compress(gzip.decompress(content) + b" "))
-        seen += broken(table)
-        path.unlink()
-        seen += broken(table)
-        path.write_bytes(content)
-    shutil.rmtree(table / "files")
-    approved(re.sub("[0-9a-f]{32,}", "<hash>", line) for line in (*seen, *broken(table)))
+    given.write_text(given.read_text() + " ")
+    seen += broken(table)
+    proof.unlink()
+    seen += broken(table)
+    approved(re.sub("[0-9a-f]{32,}|0{20,}", "<hash>", line) for line in seen)
 
 
 @pytest.mark.parametrize(
-    ("field", "value"),
-    [("kind", 4), ("sha256", "abc"), ("proof", "../secret.json.gz"), ("levels", [{}])],
+    ("field", "value"), [("kind", 4), ("sha256", "abc"), ("proof", 3), ("levels", [{}])]
 )
 def test_invalid_line_of_bounds_table_is_named(table: Path, field: str, value: object) -> None:
     add(table, NAME)
-    row, lines = read_table(table)[0], table / bounds.TABLE
-    lines.write_text(json.dumps(row) + "\n" + json.dumps(row | {field: value}) + "\n")
+    row = read_table(table)[0]
+    table.write_text(json.dumps(row) + "\n" + json.dumps(row | {field: value}) + "\n")
     with refused(InvalidFile):
         read_table(table)
 
@@ -196,21 +182,7 @@ def test_concurrent_adds_lose_no_bounds_row(table: Path, tmp_path: Path) -> None
     with ThreadPoolExecutor(6) as pool:
         list(pool.map(lambda file: add(table, file), files))
     assert sorted(row["name"] for row in read_table(table)) == sorted(f"n{n}" for n in range(12))
-    assert [path.name for path in table.glob("*.lock")] == []
-
-
-def test_failed_write_leaves_bounds_table_unchanged(tmp_path: Path, table: Path) -> None:
-    row = add(table, NAME)
-    proof = proved(tmp_path)
-    add(tmp_path / "other", NAME, [proof])
-    file = table / file_of(read_table(tmp_path / "other")[0]["proof"])
-    file.mkdir()
-    with pytest.raises(InvalidFile):
-        add(table, NAME, [proof])
-    assert known(read_table(table)) == [row]
-    assert broken(table) == []
-    file.rmdir()
-    assert facts(add(table, NAME, [proof])) == ("servers", 4, 4, "closed")
+    assert [path.name for path in tmp_path.glob("*.lock")] == []
 
 
 ADDING = """
@@ -219,7 +191,7 @@ from cotenant.analysis.run.bounds import add
 tiny = cotenant.read("packing/tiny")
 for n in range(10_000):
     file = cotenant.write(tiny.replace(name=f"n{n}"), f"{sys.argv[1]}/{n}.json")
-    print(add(f"{sys.argv[1]}/table", file)["name"], flush=True)
+    print(add(f"{sys.argv[1]}/table.jsonl", file)["name"], flush=True)
 """
 
 
@@ -239,19 +211,9 @@ def test_killed_add_loses_no_bounds_row(
     assert add(table, NAME)["name"] == "tiny"
 
 
-def test_instances_without_license_are_not_copied(table: Path, tmp_path: Path) -> None:
-    row = add(table, NAME, [proved(tmp_path)], keep_instance=False)
-    copy = table / file_of(row["sha256"])
-    assert not copy.exists()
-    assert len(broken(table)) == 1
-    copy.write_bytes(gzip.compress(locate(NAME).read_bytes()))
-    assert broken(table) == []
-
-
 def test_every_problem_has_a_bounds_question(table: Path) -> None:
     for problem in PROBLEM_NAMES:
-        row = add(table, f"{problem}/tiny")
-        assert row["question"] in bounds.methods_of(problem)
+        assert add(table, f"{problem}/tiny")["question"] in methods_of(problem)
 
 
 FAST = ("groups optimal", "admission most-jobs")
@@ -276,7 +238,7 @@ def test_proofs_of_every_method_are_accepted_by_bounds(
     result = cotenant.solve(meant[0], method.name, time_limit=20, **options)
     proof = prove_file(meant[0], path, result, tmp_path / "proof.json", 20)
     assert proof.file is not None
-    row = add(table, path, [proof.file])
+    row = add(table, path, proof.file)
     assert broken(table) == []
     optimal = result.status.value == "optimal" and proof.proof_status == "certified"
     assert (row["status"] != "open") == (optimal or row["kind"] == "equilibrium")
@@ -289,102 +251,29 @@ def test_inaccurate_equilibrium_is_not_accepted(tmp_path: Path, table: Path) -> 
     result = cotenant.solve(market, "fisher")
     allocation: Any = result.solution
     dear = allocation.replace(price=allocation.price * [1.2, 0.8])
-    result = replace(result, solution=dear)
     out = tmp_path / "proof.json"
-    assert prove_file(market, locate("market/tiny"), result, out, 20).file
+    assert prove_file(market, locate("market/tiny"), replace(result, solution=dear), out, 20).file
     with refused(NotAdded):
-        add(table, "market/tiny", [out])
+        add(table, "market/tiny", out)
 
 
 @pytest.mark.slow
-def test_bounds_commands_add_show_check_and_page(tmp_path: Path, table: Path) -> None:
+def test_bounds_commands_add_show_and_check(tmp_path: Path, table: Path) -> None:
     def command(*words: str, code: int = 0) -> subprocess.CompletedProcess[str]:
         done = run("bounds", *words, "--table", str(table))
         assert done.returncode == code, done.stderr
         return done
 
-    def said(done: subprocess.CompletedProcess[str], first: str) -> None:
-        approved(line for line in done.stderr.splitlines() if line.startswith(first))
-
     proof = str(proved(tmp_path))
     approved(command("add", NAME, proof, "--set", "small").stdout.splitlines()[-1])
-    said(command("add", NAME, proof, code=1), "error")
+    approved(command("add", NAME, proof, code=1).stderr.partition("error")[2])
     command("add", "scheduling/tiny")
     approved(re.sub(r"20\d\d-\d\d-\d\d", "<date>", command("show").stdout))
     opened = json.loads(command("show", "--open", "--json").stdout)
     assert [row["problem"] for row in opened] == ["scheduling"]
     assert json.loads(command("show", "--set", "none", "--json").stdout) == []
     assert command("check", "--jobs", "2").stdout.split()[0] == "2"
-    text = (table / bounds.TABLE).read_text()
-    (table / bounds.TABLE).write_text(text.replace('"value": 4', '"value": 3'))
+    table.write_text(table.read_text().replace('"value": 4', '"value": 3'))
     held = command("check", code=1)
     assert held.stdout.split()[0] == "1"
-    said(held, "broken")
-    command("page", "--out", str(table / "index.html"))
-
-
-@pytest.fixture(scope="module")
-def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A page of a table with two sets, of instances of two sizes."""
-    folder = tmp_path_factory.mktemp("site")
-    add(folder / "b", NAME, [proved(folder)], set_name="small")
-    for number in range(7):
-        file = cotenant.write(TINY.replace(name=f"n{number}<b>"), folder / f"{number}.json")
-        add(folder / "b", file, set_name="others")
-    add(folder / "b", "colocation/tiny", set_name="others")
-    return write_bounds_page(folder / "b", folder / "b" / "index.html", "../verify/index.html")
-
-
-def test_bounds_page_links_to_files_and_verifier(page: Path) -> None:
-    links = re.findall(r'<a href="([^"#]+)">([^<]+)</a>', page.read_text())
-    judge = [link.replace("&amp;", "&") for link, words in links if words == "verify this here"]
-    row = known(read_table(page.parent))[0]
-    given = f"instance=../b/{file_of(row['sha256'])}&proof=../b/{file_of(row['proof'])}"
-    assert judge == [f"../verify/index.html?{given}"]
-    files = [link for link, words in links if words in ("instance", "answer", "proof")]
-    assert len(files) == 3 + 7 + 1
-    assert all((page.parent / link).is_file() for link in files)
-    assert "<b>" not in page.read_text()
-
-
-SEEN = """
-return [...document.querySelectorAll('#rows tbody tr:not([hidden])')].map(
-    (row) => row.cells[1].textContent)
-"""
-CHOOSE = """
-const labels = [...document.querySelectorAll('.filter label')];
-const select = labels.find(
-    (label) => label.textContent.startsWith(arguments[0])).querySelector('select');
-select.value = arguments[1];
-select.dispatchEvent(new Event('change'));
-return [...select.options].map((option) => option.textContent);
-"""
-
-
-@pytest.mark.slow
-@pytest.mark.sampled(2)
-@no_chromium
-@pytest.mark.parametrize("scheme", ["light", pytest.param("dark", marks=pytest.mark.slow)])
-def test_bounds_page_can_be_filtered_and_sorted(
-    shared_browser: Browser, page: Path, scheme: str
-) -> None:
-    script = shared_browser.execute_script
-    shape(shared_browser, 390, scheme)
-    shared_browser.get(page.as_uri())
-    assert shared_browser.get_log("browser") == []
-    assert script("return document.documentElement.scrollWidth <= 390")
-    everything = [row["name"] for row in known(read_table(page.parent))]
-    assert script(SEEN) == everything
-    assert script(CHOOSE, "set", "small") == ["all", "others", "small"]
-    assert script(SEEN) == ["tiny"]
-    for column, value, number in (
-        ("set", "", len(everything)),
-        ("size", "4 types", 1),
-        ("status", "closed", 0),
-        ("size", "", 1),
-        ("status", "", len(everything)),
-    ):
-        script(CHOOSE, column, value)
-        assert len(script(SEEN)) == number
-    script("document.querySelectorAll('#rows th button')[1].click()")
-    assert script(SEEN) == sorted(everything)
+    approved(held.stderr.partition("broken")[2])

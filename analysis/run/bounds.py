@@ -1,9 +1,9 @@
 """A table of instances, each with the best answers and the best proved bounds that anybody showed.
 
-A table is a folder: `table.jsonl` has a row for each instance and each accepted proof about it, and
-`files/` has both, named by their content. Nothing is believed: of a row only its set, date and
-version are what somebody said; all else is what the verifier accepted for this very instance. An
-answer alone is a proof whose bound is null.
+A table is a file of JSON lines, with a row for each instance and each accepted proof about it,
+which it names by their paths. Nothing is believed: of a row only its set and date are what somebody
+said; all else is what the verifier accepted for this very instance. An answer alone is a proof
+whose bound is null.
 """
 
 from __future__ import annotations
@@ -24,7 +24,6 @@ from typing import Annotated, Any
 
 from ... import catalog
 from ...instances.problem.errors import CotenantError, InvalidFile, NotAdded
-from ...instances.problem.fields import field_types
 from ...instances.problem.files import document, instance_of, locate, write_text
 from ...instances.problem.option_types import AtLeast, validate_options
 from ...instances.problem.reading import parse_json, read_text
@@ -34,10 +33,6 @@ from ..registry import analysis_of
 from .lock import locked
 from .proving import judge
 from .question import LOOSEST
-from .result import versions
-
-TABLE = "table.jsonl"
-"""The file of a table's rows, in its folder."""
 
 WAIT = 60.0
 """Seconds that one who adds a row waits for others, which take milliseconds."""
@@ -46,49 +41,19 @@ BoundRow = dict[str, Any]
 """A row of a table, see `FIELDS`, or what the rows of a question say together, see `known`."""
 
 FIELDS = {
-    "sha256": "[0-9a-f]{64}", "proof": "|[0-9a-f]{64}", "name": str, "problem": str, "size": dict,
+    "instance": str, "sha256": "[0-9a-f]{64}", "proof": str, "name": str, "problem": str,
     "question": str, "options": dict, "kind": str, "levels": list, "set": str, "date": str,
-    "version": str,
 }  # fmt: skip
-"""What a row has: of the instance and of the proof ("" for none) the content's sha256, of the
-instance the length of each axis, the first method of those that ask the same, with the options as
-proofs hold them, what the proof claims ("optimal", "gap", "infeasible", "equilibrium", "" without
-one), its levels, and what is only said: set, date of the addition, and version of cotenant.
+"""What a row has: the instance's file, as seen from the table's folder, or its name among those
+that are bundled, and the sha256 of its content; the proof's file ("" for none); the first method of
+those that ask the same, with the options as proofs hold them; what the proof claims ("optimal",
+"gap", "infeasible", "equilibrium", "" without one), its levels; and what is only said, set and
+date.
 """
 
 LEVEL = {"objective": str, "sense": "min|max", "value": int | float | None,
          "bound": int | float | None}  # fmt: skip
 """What a level has."""
-
-
-def file_of(digest: str) -> str:
-    """Path of the file with this sha256 in the folder of a table of bounds."""
-    return f"files/{digest[:32]}.json.gz"
-
-
-def _read(path: Path) -> tuple[str, BoundRow]:
-    """The text of an instance's file, and its row without a proof: of what the first exact method
-    asks that is meant for it.
-    """
-    text, size = read_text(path), dict[str, int]()
-    instance = instance_of(document(text, path), text, path)
-    for field in field_types(type(instance)):
-        axes = () if field.axes is None else field.axes.names.split()
-        shape = getattr(getattr(instance, field.name), "shape", ())
-        size |= {axis: n for axis, n in zip(axes, shape, strict=False) if not axis.isdecimal()}
-    goals = {name: goals for name, (_, goals, _) in methods_of(instance.problem).items()}
-    entries = catalog.methods(instance.problem)
-    exact = [one for one in entries if one.name in goals and one.kind == "exact"]
-    if not exact:
-        raise NotAdded(f"nothing of {instance.problem} has proofs as files: no row")
-    method = min(exact, key=lambda one: (not one.applies_to(instance), bool(one.no_starts))).name
-    objective, sense = goals[method].split(",")[0].split()
-    return text, {
-        "sha256": sha256(text.encode()).hexdigest(), "proof": "", "name": instance.name,
-        "problem": instance.problem, "size": size, "options": {}, "kind": "",
-        "question": _first_with(instance.problem, method),
-        "levels": [{"objective": objective, "sense": sense, "value": None, "bound": None}],
-    }  # fmt: skip
 
 
 def _first_with(problem: str, method: str) -> str:
@@ -97,27 +62,42 @@ def _first_with(problem: str, method: str) -> str:
     return next(name for name, what in asked.items() if what[1:] == asked[method][1:])
 
 
-def judged(given: str, bare: BoundRow, text: str, where: str) -> BoundRow:
-    """The row of a proof about an instance, whose text and row without a proof are given.
+def _judged(path: Path, proof: Path | None) -> BoundRow:
+    """The row of a proof about an instance; without one, of what its first exact method asks.
 
     Raises NotAdded for what the verifier refuses, InvalidFile for what is no proof.
     """
-    proof = parse_json(text, where)
-    if "cotenant_proof" not in proof:
-        raise InvalidFile(f"{where} is no proof; expected one as `cotenant prove` writes it")
-    with TemporaryDirectory() as folder:  # what is judged is kept, whoever writes meanwhile
-        path = write_text(Path(folder) / "instance.json", given)
-        code, says = judge(path, write_text(Path(folder) / "proof.json", text))
+    text = read_text(path)
+    instance = instance_of(document(text, path), text, path)
+    problem = instance.problem
+    row = {"sha256": sha256(text.encode()).hexdigest(), "name": instance.name, "problem": problem}
+    if proof is None:
+        goals = {name: goals for name, (_, goals, _) in methods_of(problem).items()}
+        entries = catalog.methods(problem)
+        exact = [one for one in entries if one.name in goals and one.kind == "exact"]
+        if not exact:
+            raise NotAdded(f"nothing of {problem} has proofs as files: no row")
+        first = min(exact, key=lambda one: (not one.applies_to(instance), bool(one.no_starts))).name
+        objective, sense = goals[first].split(",")[0].split()
+        level = {"objective": objective, "sense": sense, "value": None, "bound": None}
+        question = _first_with(problem, first)
+        return row | {"question": question, "options": {}, "kind": "", "levels": [level]}
+    shown = read_text(proof)
+    content = parse_json(shown, os.fspath(proof))
+    if "cotenant_proof" not in content:
+        raise InvalidFile(f"{proof} is no proof; expected one as `cotenant prove` writes it")
+    with TemporaryDirectory() as folder:  # judged as it was read
+        given = write_text(Path(folder) / "instance.json", text)
+        code, message = judge(given, write_text(Path(folder) / "proof.json", shown))
     if code:
-        raise NotAdded(f"{where}: {says}")
-    errors = map(Fraction, proof["claim"].get("epsilon", {}).values())
+        raise NotAdded(f"{proof}: {message}")
+    errors = map(Fraction, content["claim"].get("epsilon", {}).values())
     if (error := max(errors, default=Fraction(0))) > LOOSEST:
-        raise NotAdded(f"{where}: an equilibrium to within {float(error):g}, above {LOOSEST:g}")
-    integer = analysis_of(bare["problem"]).whole
-    claims = [proof["claim"], *(level["claim"] for level in proof["levels"])]
-    return bare | {
-        "proof": sha256(text.encode()).hexdigest(), "options": proof["options"],
-        "question": _first_with(bare["problem"], proof["method"]),
+        raise NotAdded(f"{proof}: an equilibrium to within {float(error):g}, above {LOOSEST:g}")
+    integer = analysis_of(problem).whole
+    claims = [content["claim"], *(level["claim"] for level in content["levels"])]
+    return row | {
+        "question": _first_with(problem, content["method"]), "options": content["options"],
         "kind": claims[0]["claim_kind"], "levels": [_in_json(claim, integer) for claim in claims],
     }  # fmt: skip
 
@@ -137,14 +117,14 @@ def _in_json(claim: BoundRow, integer: frozenset[str]) -> BoundRow:
 @validate_options
 def read_table(table: str | os.PathLike[str]) -> list[BoundRow]:
     """The rows of a table; raises InvalidFile for what is none."""
-    path, rows = Path(table) / TABLE, list[BoundRow]()
-    for number, line in enumerate(read_text(path).splitlines(), start=1):
-        rows.append(row := parse_json(line, f"{path}, line {number},"))
+    rows = list[BoundRow]()
+    for number, line in enumerate(read_text(Path(table)).splitlines(), start=1):
+        rows.append(row := parse_json(line, f"{table}, line {number},"))
         wrong = _misfit(row, FIELDS)
         if not wrong and (not row["levels"] or any(_misfit(one, LEVEL) for one in row["levels"])):
             wrong = "levels"
         if wrong:
-            seen = f"{path}, line {number}: {wrong} is {row.get(wrong)!r:.60}"
+            seen = f"{table}, line {number}: {wrong} is {row.get(wrong)!r:.60}"
             raise InvalidFile(f"{seen}; expected what `cotenant bounds add` writes")
     return rows
 
@@ -161,10 +141,10 @@ def _misfit(part: Any, fields: dict[str, Any]) -> str:
 
 @validate_options
 def known(rows: Sequence[BoundRow]) -> list[BoundRow]:
-    """What rows say together, a row for each question about an instance: the best `value` and the
-    best `bound` of any, `answer` and `proof`, the contents that show them (or ""), the levels of
-    the best answer, and `status`: "infeasible", "equilibrium", "closed" (the best answer has the
-    value of the best bound, and at further levels of its own), or "open".
+    """Join rows to one for each question about an instance: the best `value` and the best `bound`
+    of any, the `proof` of the bound (or ""), the levels of the best answer, and `status`:
+    "infeasible", "equilibrium", "closed" (the best answer has the value of the best bound, and at
+    further levels of its own), or "open".
     """
     groups: dict[str, list[BoundRow]] = {}
     for row in rows:
@@ -178,8 +158,8 @@ def known(rows: Sequence[BoundRow]) -> list[BoundRow]:
         pairs = [(value, bound), *((one["value"], one["bound"]) for one in answer["levels"][1:])]
         closed = all(None not in pair and agree(*pair, abs(pair[0])) for pair in pairs)
         found.append(group[-1] | {
-            "value": value, "answer": "" if value is None else answer["proof"],
-            "bound": bound, "proof": (settled or [proof])[0]["proof"], "levels": answer["levels"],
+            "value": value, "bound": bound, "proof": (settled or [proof])[0]["proof"],
+            "levels": answer["levels"],
             "status": settled[0]["kind"] if settled else "closed" if closed else "open",
         })  # fmt: skip
     return found
@@ -205,30 +185,27 @@ def _ranks(row: BoundRow, name: str) -> tuple[float, ...]:
 def add(
     table: str | os.PathLike[str],
     source: str | os.PathLike[str],
-    proofs: Sequence[str | os.PathLike[str]] = (),
+    proof: str | os.PathLike[str] | None = None,
     *,
     set_name: str = "",
-    keep_instance: bool = True,
 ) -> BoundRow:
-    """Add an instance to a table, and proofs about it where they show more than before.
+    """Add an instance to a table, with a proof about it where it shows more than before.
 
     Parameters
     ----------
-    table : its folder, made when it is not there.
+    table : its file, made when it is not there.
     source : the instance's file, or a bundled instance.
-    proofs : of this package or of anybody.
+    proof : of this package or of anybody; None for the instance alone.
     set_name : what people call the instances that it belongs to; its folder's name when empty.
-    keep_instance : whether the folder gets a copy of the instance, without which nobody else can
-        check the row; False for data that you may not hand on.
 
     Returns
     -------
-    What is known now about the question of the last proof, see `known`.
+    What is known now about the question of the proof, see `known`.
 
     Raises
     ------
     NotAdded
-        A proof is refused, with the reason, or shows no more than before. Nothing is written.
+        The proof is refused, with the reason, or shows no more than before. Nothing is written.
     InvalidFile
         A file cannot be read or written.
 
@@ -237,36 +214,28 @@ def add(
     >>> import cotenant
     >>> from tempfile import mkdtemp
     >>> folder, tiny = mkdtemp(), cotenant.read("packing/tiny")
-    >>> result = cotenant.solve(tiny, "min-servers")
-    >>> proof = cotenant.prove(tiny, result, folder).file
-    >>> row = add(f"{folder}/table", f"{folder}/packing-{result.fingerprint}.json", [proof])
+    >>> proof = cotenant.prove(tiny, cotenant.solve(tiny, "min-servers"), folder).file
+    >>> row = add(f"{folder}/table.jsonl", "packing/tiny", proof)
     >>> row["value"], row["bound"], row["status"]
     (4, 4, 'closed')
     """
-    given, bare = _read(path := locate(source))
-    texts = [read_text(file) for file in proofs]
-    shown = [judged(given, bare, text, os.fspath(file))
-             for text, file in zip(texts, proofs, strict=True)]  # fmt: skip
-    said = {"set": set_name or path.resolve().parent.name, "date": time.strftime("%Y-%m-%d"),
-            "version": versions().get("cotenant", "")}  # fmt: skip
-    copies = {row["proof"]: text for row, text in zip(shown, texts, strict=True)}
-    copies |= {bare["sha256"]: given} if keep_instance else {}
-    folder = Path(table)
-    try:
-        (folder / "files").mkdir(parents=True, exist_ok=True)
-    except (OSError, ValueError) as error:  # ValueError: a path with a null character
-        raise InvalidFile(
-            f"{str(table)!r} cannot be made: {error}; choose another folder"
-        ) from None
-    with locked(folder / TABLE, "--table", wait=WAIT):
-        rows = read_table(folder) if (folder / TABLE).exists() else []
-        for fresh in [row | said for row in shown or [bare]]:
-            row = _taken(rows, fresh)
-            rows.append(fresh)
-        for digest, text in copies.items():  # first: no row names a file that is not there
-            write_text(folder / file_of(digest), text)
-        write_text(folder / TABLE, "".join(json.dumps(each) + "\n" for each in rows))
+    path = locate(source)
+    set_name = set_name or path.resolve().parent.name
+    fresh = _judged(path, None if proof is None else Path(proof)) | {
+        "instance": _seen_from(table, path) if path == Path(source) else os.fspath(source),
+        "proof": "" if proof is None else _seen_from(table, Path(proof)),
+        "set": set_name, "date": time.strftime("%Y-%m-%d"),
+    }  # fmt: skip
+    with locked(table, "--table", wait=WAIT):
+        rows = read_table(table) if os.path.exists(table) else []
+        row = _taken(rows, fresh)
+        write_text(table, "".join(json.dumps(each) + "\n" for each in (*rows, fresh)))
     return row
+
+
+def _seen_from(table: str | os.PathLike[str], path: Path) -> str:
+    """A file's path from the folder of a table."""
+    return os.path.relpath(path.resolve(), Path(table).resolve().parent)
 
 
 def _taken(rows: Sequence[BoundRow], fresh: BoundRow) -> BoundRow:
@@ -299,16 +268,15 @@ def check(
     """
     rows = read_table(table)
     with ThreadPoolExecutor(jobs) as pool:
-        yield from zip(rows, pool.map(partial(_broken, Path(table)), rows), strict=True)
+        yield from zip(rows, pool.map(partial(_broken, Path(table).parent), rows), strict=True)
 
 
-def _broken(table: Path, row: BoundRow) -> str:
+def _broken(folder: Path, row: BoundRow) -> str:
     """What of a row its files do not bear out."""
+    path = folder / row["instance"]
     try:
-        given, found = _read(table / file_of(row["sha256"]))
-        if row["proof"]:
-            file = file_of(row["proof"])
-            found = judged(given, found, read_text(table / file), file)
+        path = path if path.exists() else locate(row["instance"])
+        found = _judged(path, folder / row["proof"] if row["proof"] else None)
     except CotenantError as error:
         return str(error)
     for name, value in found.items():

@@ -66,26 +66,16 @@
     const parts = Array.from(list.querySelectorAll("details"), (part) => [part, part.open]);
     const box = document.createElement("input");
     const count = document.createElement("output");
-    // Choices: columns in which a row has to have the value that is chosen.
-    const choices = Array.from(list.querySelectorAll("thead th"), (heading) => [heading, document.createElement("select")])
-      .filter(([heading]) => (list.dataset.choices || "").split(" ").includes(heading.textContent));
-    for (const [heading, select] of choices) {
-      const values = new Set(rows.map(([row]) => row.cells[heading.cellIndex].textContent));
-      select.append(new Option("all", ""), ...[...values].sort(words.compare).map((value) => new Option(value)));
-      select.addEventListener("change", () => filter());
-    }
     const filter = () => {
       const text = box.value.toLowerCase();
-      const chosen = choices.filter(([, select]) => select.selectedIndex > 0);
-      const fits = (row) => chosen.every(([heading, select]) => row.cells[heading.cellIndex].textContent === select.value);
-      for (const [row, words] of rows) row.hidden = !words.includes(text) || !fits(row);
+      for (const [row, words] of rows) row.hidden = !words.includes(text);
       for (const [part, open] of parts) {
         const some = part.querySelector("tbody tr:not([hidden])") !== null;
         (part.closest("li") || part).hidden = !some;
         part.open = text ? some : open;
       }
       const left = rows.filter(([row]) => !row.hidden).length;
-      count.textContent = text || chosen.length ? `${left} of ${rows.length} ${what}` : "";
+      count.textContent = text ? `${left} of ${rows.length} ${what}` : "";
     };
     box.type = "search";
     box.addEventListener("input", filter);
@@ -93,13 +83,7 @@
     label.append(`Filter ${what} `, box);
     const line = document.createElement("p");
     line.className = "filter";
-    line.append(label);
-    for (const [heading, select] of choices) {
-      const choice = document.createElement("label");
-      choice.append(`${heading.textContent} `, select);
-      line.append(" ", choice);
-    }
-    line.append(count);
+    line.append(label, count);
     if (rows.length > 5) list.prepend(line);
   }
 

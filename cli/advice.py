@@ -2,38 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from itertools import takewhile
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ..analysis.report.console import waiting
 from ..instances.problem.errors import InvalidOption
-from .advice_options import PlanOptions
+from .advice_options import NodesOptions, PlanOptions, StateOptions, States
 from .codes import NO_ANSWER
-from .state_options import StateOptions, States
 
 if TYPE_CHECKING:
     from ..cluster.state.state import ClusterState
-
-
-@dataclass(frozen=True)
-class NodesOptions(StateOptions):
-    """How a state is read, and the prices of its nodes.
-
-    Attributes
-    ----------
-    prices : prices of nodes: type,price or node,price
-    """
-
-    prices: Annotated[str | None, "TYPES.csv"] = None
-
-    @property
-    def additions(self) -> dict[str, Any]:
-        """What `read_state` adds to the files."""
-        return {"prices": self.prices}
 
 
 def nodes(states: States, *, source: NodesOptions, shown: PlanOptions) -> None:
@@ -44,9 +24,8 @@ def nodes(states: States, *, source: NodesOptions, shown: PlanOptions) -> None:
     from ..cluster.plan.nodes import advise
 
     state, rare = shown.read(states, source), source.rare
-    with waiting("finding the fewest nodes and moves") as say:
-        answer = advise(state, pending=rare.pending, say=say, **source.limits)
-    shown.show(answer)
+    message = "finding the fewest nodes and moves"
+    answer = shown.ask(message, advise, state, source, pending=rare.pending)
     if rare.fail_above is not None and answer.waste > rare.fail_above:
         raise typer.Exit(NO_ANSWER)
 
@@ -72,9 +51,9 @@ def drain(
     files, nodes = _states_and_nodes(states, pool)
     state = shown.read(files, source)
     nodes = list(dict.fromkeys([*nodes, *(_in_pool(state, pool) if pool else [])]))
-    with waiting(f"looking for places for the pods of {', '.join(nodes)}") as say:
-        found = emptied(state, *nodes, say=say, **source.limits)
-    shown.show(found)
+    shown.ask(
+        f"looking for places for the pods of {', '.join(nodes)}", emptied, state, source, *nodes
+    )
 
 
 def _in_pool(state: ClusterState, pool: str) -> list[str]:

@@ -4,23 +4,128 @@ from __future__ import annotations
 
 import json
 import sys
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ..analysis.report.console import console, print_json, require_writable, say
-from ..instances.problem.errors import NoSolution
-from .arguments import Json
+from ..analysis.report.console import console, print_json, require_writable, say, waiting
+from ..instances.problem.errors import InvalidOption, NoSolution
+from ..instances.problem.option_types import AtLeast, Between, validate_options
+from .arguments import Json, SettingsFile
 from .codes import NO_ANSWER, NOT_KNOWN
-from .state_options import StateOptions
+from .settings_file import read_settings
 
 if TYPE_CHECKING:
     from ..cluster.plan.answer import Answer
     from ..cluster.report.model import Shown
-    from ..cluster.report.page import AnswerPage
     from ..cluster.state.state import ClusterState
+
+States = Annotated[list[str], "STATE..."]
+
+
+@validate_options
+@dataclass(frozen=True)
+class AdviceSettings:
+    """What every question about a cluster is asked with, from the file of `--settings`.
+
+    Attributes
+    ----------
+    strict : answer nothing and exit 1 when a warning says that a file is not whole
+    accept : codes of warnings that are left out, such as no-pdb
+    pending : of `nodes`: whether nodes are kept for pending pods
+    fail_above : of `nodes`: exit 1 when more than this share of the nodes can go
+    """
+
+    strict: bool = False
+    accept: tuple[str, ...] = ()
+    pending: bool = True
+    fail_above: Annotated[float | None, Between(0, 1, "a share")] = None
+
+
+@dataclass(frozen=True)
+class StateOptions:
+    """How a state is read, and which constraints of it are let go.
+
+    A field without a name of its value is an option of the commands whose class gives it one.
+
+    Attributes
+    ----------
+    release : let pods move that are held in place for this reason (check that they can): volumes,
+        budget, scheduler, owner, 'resource claims'; repeat for more
+    time_limit : seconds for all after reading
+    prices : prices of nodes: type,price or node,price
+    add : add the pods of workloads, in YAML or JSON: Deployment, StatefulSet, Job, DaemonSet, Pod
+    replicas : pods of each workload, or of that shape
+    shape : add pods of one size: cpu=4,memory=16Gi,gpu=1
+    """
+
+    release: Annotated[list[str] | None, "KIND"] = None
+    time_limit: Annotated[float, "S"] = 60.0
+    settings: SettingsFile = None
+    prices: str | None = None
+    add: str | None = None
+    replicas: int | None = None
+    shape: str | None = None
+
+    @cached_property
+    def rare(self) -> AdviceSettings:
+        """The settings of the file."""
+        return read_settings(AdviceSettings, self.settings)
+
+    def read(self, states: list[str]) -> ClusterState:
+        """Read the state in some files, with what is added; with the setting `strict`, one without
+        warnings.
+
+        Raises
+        ------
+        NoSolution
+            There are warnings, and the reading is strict.
+        """
+        from ..cluster.report.text_report import warning_lines
+        from ..cluster.state.completeness import accepted
+        from ..cluster.state.new_pods import with_shape
+        from ..cluster.state.reading import read_state
+
+        if self.add is None and self.shape is None and self.replicas is not None:
+            raise InvalidOption("replicas is given alone; expected --add or --shape beside it")
+        with waiting("reading"):
+            state = read_state(states, prices=self.prices, added=self.add, replicas=self.replicas)
+        state = replace(state, warnings=accepted(state, self.rare.accept))
+        if self.rare.strict and state.warnings:
+            for line in warning_lines(state):
+                say(line)
+            codes = [each.code for each in state.warnings]
+            raise NoSolution(
+                "not answered, as the file is not whole (strict = true); or set accept = "
+                f"{json.dumps(list(dict.fromkeys(codes)))}"
+            )
+        return with_shape(state, self.shape, self.replicas or 1) if self.shape else state
+
+
+@dataclass(frozen=True)
+class NodesOptions(StateOptions):
+    """How a state is read, and the prices of its nodes."""
+
+    prices: Annotated[str | None, "TYPES.csv"] = None
+
+
+@dataclass(frozen=True)
+class AddOptions(StateOptions):
+    """How a state is read, and the workloads that are added to it."""
+
+    add: Annotated[str | None, "PODS"] = None
+
+
+@dataclass(frozen=True)
+class NewOptions(AddOptions):
+    """How a state is read, and the pods that are added to it."""
+
+    replicas: Annotated[int | None, "N", AtLeast(1)] = None
+    shape: Annotated[str | None, "AMOUNTS"] = None
 
 
 @dataclass(frozen=True)
@@ -31,24 +136,18 @@ class ShowOptions:
     ----------
     report : write everything as a page of its own here
     details : print what the answer rests on, and every name
+    plan : write the plan and its certificate here
+    emit : print what to run, and run nothing: kubectl, csv
     """
 
     report: Annotated[Path | None, "PAGE.html"] = None
     details: Annotated[bool, "--details"] = False
     as_json: Json = False
-
-    @property
-    def outputs(self) -> tuple[Path | None, ...]:
-        """Files that are written beside the page."""
-        return ()
-
-    @property
-    def form(self) -> str | None:
-        """The form of what to run, where it is asked for."""
-        return None
+    plan: Path | None = None
+    emit: str | None = None
 
     def read(self, states: list[str], source: StateOptions) -> ClusterState:
-        """The state in some files, once what else is asked for is known to be right.
+        """Read the state in some files, once the other options are known to be right.
 
         Parameters
         ----------
@@ -59,21 +158,28 @@ class ShowOptions:
         from ..cluster.report.emit import require_form
         from ..solvers.outcome import validate_time_limit
 
-        require_form(self.form)
-        require_kinds(source.released)
+        require_form(self.emit)
+        require_kinds(source.release or ())
         validate_time_limit(source.time_limit)
-        for path in self.outputs:
-            require_writable(path, *states)
+        require_writable(self.plan, *states)
         if self.report is not None:
             from ..analysis.report.page import require_report
 
             require_report(self.report, *states)
         state = source.read(states)
-        require_form(self.form, state.platform)
+        require_form(self.emit, state.platform)
         return state
 
-    def show(self, answer: Answer) -> None:
-        """Print an answer in the form that is asked for, after its plan and page are written.
+    def ask(
+        self,
+        message: str,
+        question: Callable[..., Answer],
+        state: ClusterState,
+        source: StateOptions,
+        *given: Any,
+        **more: Any,
+    ) -> Answer:
+        """Ask a question about a state, with a message meanwhile, and show the answer.
 
         Exits where the answer is not what was hoped for, or an interrupt cut its plan short.
         """
@@ -81,12 +187,18 @@ class ShowOptions:
         from ..cluster.report.text_report import answer_lines
         from ..solvers.interrupts import exit_code
 
+        released = tuple(source.release or ())
+        with waiting(message) as tell:
+            answer = question(
+                state, *given, say=tell, released=released, time_limit=source.time_limit, **more
+            )
         found = shown(answer)
-        text = self.write_plan(found)
+        text = self._write_plan(found)
         if self.report is not None:
-            from ..cluster.report.page import answer_page
+            from ..cluster.report.page import answer_page, write_page
 
-            write_report(answer_page(found), self.report)
+            page = write_page(answer_page(found), self.report, ["cotenant", *sys.argv[1:]])
+            say(f"{page} written")
         if text is not None:
             typer.echo(text, nl=False)
         elif self.as_json:
@@ -100,42 +212,15 @@ class ShowOptions:
             raise typer.Exit(exit_code())
         if not found.complete:
             raise typer.Exit(NOT_KNOWN if found.complete is None else NO_ANSWER)
+        return answer
 
-    def write_plan(self, found: Shown) -> str | None:
-        """What to run for the answer, where it is asked for."""
-        return None
-
-
-@dataclass(frozen=True)
-class PlanOptions(ShowOptions):
-    """How an answer with a plan is shown, where the plan goes, and what to run for it.
-
-    Attributes
-    ----------
-    plan : write the plan and its certificate here
-    emit : print what to run, and run nothing: kubectl, csv
-    """
-
-    plan: Annotated[Path | None, "PLAN.json"] = None
-    emit: Annotated[str | None, "FORM"] = None
-
-    @property
-    def outputs(self) -> tuple[Path | None, ...]:
-        """The file of the plan."""
-        return (self.plan,)
-
-    @property
-    def form(self) -> str | None:
-        """The form of what to run, where it is asked for."""
-        return self.emit
-
-    def write_plan(self, found: Shown) -> str | None:
-        """What to run for the answer, where it is asked for, once its plan is written.
+    def _write_plan(self, found: Shown) -> str | None:
+        """Write the plan where it is wished for; return what to run, where that is.
 
         Raises
         ------
         NoSolution
-            A plan is asked for, and nothing can be carried out.
+            One of them is wished for, and nothing can be carried out.
         """
         from ..cluster.report.emit import emit, head
         from ..cluster.report.text_report import wrapped
@@ -150,13 +235,14 @@ class PlanOptions(ShowOptions):
             for line in wrapped(head(found.advice)):
                 say(line)
         if self.plan is not None:
-            words = json.dumps(found.advice.document(), allow_nan=False, indent=2)
-            write_text(self.plan, words + "\n")
+            document = json.dumps(found.advice.document(), allow_nan=False, indent=2)
+            write_text(self.plan, document + "\n")
         return text
 
 
-def write_report(page: AnswerPage, path: Path) -> None:
-    """Write the page of an answer, with the command that is running, and say so."""
-    from ..cluster.report.page import write_page
+@dataclass(frozen=True)
+class PlanOptions(ShowOptions):
+    """How an answer with a plan is shown, where the plan goes, and what to run for it."""
 
-    say(f"{write_page(page, path, ['cotenant', *sys.argv[1:]])} written")
+    plan: Annotated[Path | None, "PLAN.json"] = None
+    emit: Annotated[str | None, "FORM"] = None

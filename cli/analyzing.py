@@ -17,16 +17,7 @@ from ..analysis.report.console import (
     waiting,
 )
 from ..instances.problem.option_types import AtLeast
-from .arguments import (
-    As,
-    InstanceFile,
-    Json,
-    MethodName,
-    Options,
-    TimeLimit,
-    Width,
-    require_latex,
-)
+from .arguments import As, InstanceFile, Json, MethodName, Options, TimeLimit, Width, require_latex
 from .codes import NO_ANSWER, leave_interrupted
 from .completion import instances
 from .functions import failing_in, given_method

@@ -94,9 +94,7 @@ def show(
 
 
 def check(
-    *,
-    table: Lines = Path("bounds.jsonl"),
-    jobs: Annotated[int, "N", AtLeast(1)] = 1,
+    *, table: Lines = Path("bounds.jsonl"), jobs: Annotated[int, "N", AtLeast(1)] = 1
 ) -> None:
     """Judge again the proof of every row of a table.
 

@@ -4,66 +4,14 @@ buy, what is broken now, and cards.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
-from ..analysis.report.console import waiting
 from ..instances.problem.errors import InvalidOption
-from ..instances.problem.option_types import AtLeast
-from .advice_options import PlanOptions, ShowOptions
-from .state_options import StateOptions, States
+from .advice_options import AddOptions, NewOptions, PlanOptions, ShowOptions, StateOptions, States
 
 if TYPE_CHECKING:
     from ..cluster.state.node_types import NodeType
-    from ..cluster.state.state import ClusterState
-
-
-@dataclass(frozen=True)
-class AddOptions(StateOptions):
-    """How a state is read, and the workloads that are added to it.
-
-    Attributes
-    ----------
-    add : add the pods of workloads, in YAML or JSON: Deployment, StatefulSet, Job, DaemonSet, Pod
-    """
-
-    add: Annotated[str | None, "PODS"] = None
-
-    @property
-    def additions(self) -> dict[str, Any]:
-        """What `read_state` adds to the files."""
-        return {"added": self.add}
-
-
-@dataclass(frozen=True)
-class NewOptions(AddOptions):
-    """How a state is read, and the pods that are added to it.
-
-    Attributes
-    ----------
-    replicas : pods of each workload, or of that shape
-    shape : add pods of one size: cpu=4,memory=16Gi,gpu=1
-    """
-
-    replicas: Annotated[int | None, "N", AtLeast(1)] = None
-    shape: Annotated[str | None, "AMOUNTS"] = None
-
-    @property
-    def additions(self) -> dict[str, Any]:
-        """What `read_state` adds to the files."""
-        if self.add is None and self.shape is None and self.replicas is not None:
-            raise InvalidOption("replicas is given alone; expected --add or --shape beside it")
-        return super().additions | {"replicas": self.replicas}
-
-    def read(self, states: list[str]) -> ClusterState:
-        """The state with the new pods."""
-        from ..cluster.state.new_pods import with_shape
-
-        state = super().read(states)
-        if self.shape is None:
-            return state
-        return with_shape(state, self.shape, self.replicas or 1)
 
 
 def fit(
@@ -90,9 +38,7 @@ def fit(
     if types is not None:
         table = Path(types).exists() or Path(types).suffix == ".csv"
         buys = read_types(state, types) if table else (type_like(state, types),)
-    with waiting("looking for places") as say:
-        found = fitting(state, types=buys, say=say, **source.limits)
-    shown.show(found)
+    shown.ask("looking for places", fitting, state, source, types=buys)
 
 
 def buy(
@@ -120,9 +66,7 @@ def buy(
         what = "types" if types is None else "add"
         raise InvalidOption(f"{what} is not given; expected --types TYPES.csv, and STATE or --add")
     state = shown.read(states or [], source)
-    with waiting("looking for the cheapest nodes") as say:
-        found = buying(state, read_types(state, types), say=say, **source.limits)
-    shown.show(found)
+    shown.ask("looking for the cheapest nodes", buying, state, source, read_types(state, types))
 
 
 def safe(
@@ -144,18 +88,10 @@ def safe(
     """
     from ..cluster.plan.safe import safe as cases
 
-    state = shown.read(states, source)
-    with waiting("looking for places") as say:
-        found = cases(state, by=by or (), say=say, **source.limits)
-    shown.show(found)
+    shown.ask("looking for places", cases, shown.read(states, source), source, by=by or ())
 
 
-def repair(
-    states: States,
-    *,
-    source: StateOptions,
-    shown: PlanOptions,
-) -> None:
+def repair(states: States, *, source: StateOptions, shown: PlanOptions) -> None:
     """Say what is broken now, and how to repair it.
 
     The fewest moves that keep all rules again, with no node emptied. Exit 1 when some of it stays
@@ -163,10 +99,7 @@ def repair(
     """
     from ..cluster.plan.repair import repair as repairing
 
-    state = shown.read(states, source)
-    with waiting("looking for what is broken") as say:
-        found = repairing(state, say=say, **source.limits)
-    shown.show(found)
+    shown.ask("looking for what is broken", repairing, shown.read(states, source), source)
 
 
 def gpus(
@@ -190,6 +123,4 @@ def gpus(
     from ..cluster.plan.gpus import gpus as cards_of
 
     state = shown.read(states, source)
-    with waiting("looking for room") as say:
-        found = cards_of(state, gang=gang, topology=topology, say=say, **source.limits)
-    shown.show(found)
+    shown.ask("looking for room", cards_of, state, source, gang=gang, topology=topology)

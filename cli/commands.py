@@ -112,10 +112,7 @@ GROUPS: dict[str, tuple[str, Callable[[], dict[str, Callable[..., None]]]]] = {
         "Advise on a whole cluster from files of its state. Nothing connects to the cluster.",
         advise,
     ),
-    "bounds": (
-        "Keep a table of instances, best answers and proved bounds.",
-        table_of_bounds,
-    ),
+    "bounds": ("Keep a table of instances, best answers and proved bounds.", table_of_bounds),
     "new": (
         "Write the files of something new into a checkout.",
         lambda: _named(installing.problem),

@@ -9,14 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
-from ..analysis.report.console import (
-    Form,
-    print_json,
-    print_tables,
-    require_writable,
-    say,
-    waiting,
-)
+from ..analysis.report.console import Form, print_json, print_tables, require_writable, say, waiting
 from ..instances.problem.option_types import Above, AtLeast, validate_options
 from ..solvers.interrupts import deferred
 from .arguments import As, From, Json, Options, SettingsFile, require_latex

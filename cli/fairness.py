@@ -9,13 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
-from ..analysis.report.console import (
-    console,
-    print_json,
-    print_tables,
-    say,
-    waiting,
-)
+from ..analysis.report.console import console, print_json, print_tables, say, waiting
 from ..analysis.scheduling.audit import Judging
 from ..instances.problem.option_types import Between, validate_options
 from ..instances.problem.text import sanitize_for_terminal

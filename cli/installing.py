@@ -13,9 +13,7 @@ from .codes import leave_interrupted
 from .completion import Shell, script
 
 
-def completion(
-    shell: Shell,
-) -> None:
+def completion(shell: Shell) -> None:
     """Print the shell code for tab completion.
 
     It completes commands, options, problems and methods.
@@ -77,9 +75,7 @@ def warm() -> None:
     typer.echo(kept)
 
 
-def problem(
-    name: Annotated[str, "NAME"],
-) -> None:
+def problem(name: Annotated[str, "NAME"]) -> None:
     """Write the files of a small problem that works, with its tests.
 
     Change them into the problem that you mean.

@@ -22,12 +22,7 @@ from .completion import formats, kinds, problems
 from .reading import reader_of
 
 
-def show(
-    file: str | None = None,
-    *,
-    as_json: Json = False,
-    form: As = Form.TABLE,
-) -> None:
+def show(file: str | None = None, *, as_json: Json = False, form: As = Form.TABLE) -> None:
     """Show what an instance holds, or list the bundled instances.
 
     Parameters

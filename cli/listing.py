@@ -80,11 +80,7 @@ def methods(
             say(words)
 
 
-def fetch(
-    dataset: str | None = None,
-    *,
-    folder: Path | None = None,
-) -> None:
+def fetch(dataset: str | None = None, *, folder: Path | None = None) -> None:
     """Download a public data set and check its sha256.
 
     Prints where the file is, and the command that converts it.
@@ -110,9 +106,7 @@ def fetch(
     say(f"next: cotenant convert {file_word(path)} --from {form} --out {dataset}.json")
 
 
-def schema(
-    problem: Annotated[str, problems],
-) -> None:
+def schema(problem: Annotated[str, problems]) -> None:
     """Print the JSON Schema of a problem's instance files.
 
     Parameters

@@ -156,12 +156,7 @@ def prove(
         raise typer.Exit(NOT_KNOWN)
 
 
-def verify(
-    file: str,
-    proof: Annotated[str, "PROOF.json"],
-    *,
-    patience: Patience = 1,
-) -> None:
+def verify(file: str, proof: Annotated[str, "PROOF.json"], *, patience: Patience = 1) -> None:
     """Judge a proof of an instance, with no solver.
 
     Runs `verify`, which needs nothing else of this package. Exit 0: accepted; 1: refused.

@@ -65,9 +65,7 @@ def report(
 
 
 def merge(
-    files: Annotated[list[Path], "SHARDS.jsonl"],
-    *,
-    out: Annotated[Path, "RUNS.jsonl"],
+    files: Annotated[list[Path], "SHARDS.jsonl"], *, out: Annotated[Path, "RUNS.jsonl"]
 ) -> None:
     """Make one file of the shards of a comparison, each run once.
 

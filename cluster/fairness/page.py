@@ -15,16 +15,7 @@ from ...analysis.scheduling.fairness import Fairness
 from ..report.model import PagePart
 from ..report.page import AnswerPage, write_page
 from .tables import debts_table, windows_table
-from .words import (
-    FLOWS,
-    alone_words,
-    because,
-    headline,
-    known_to,
-    period,
-    rests_on,
-    verdict,
-)
+from .words import FLOWS, alone_words, because, headline, known_to, period, rests_on, verdict
 
 
 def write_fairness_report(

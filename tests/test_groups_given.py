@@ -52,11 +52,8 @@ def test_groups_csv_gives_table_model(tmp_path: Path) -> None:
     )  # fmt: skip
     assert plain_form(folder) == "groups-csv"
     found = groups_csv(folder)
-    assert (found.names, found.count.tolist(), found.seats.tolist()) == (
-        ("batch", "web"),
-        [3, 6],
-        [3],
-    )
+    assert found.names == ("batch", "web")
+    assert (found.count.tolist(), found.seats.tolist()) == ([3, 6], [3])
     assert found.pressure is not None
     assert found.pressure.tolist() == [4.5, 1.0]
     rows = np.array([[1, 1, -1], [0, 1, 1], [0, 0, 0]])
@@ -126,11 +123,8 @@ def test_additive_reader_refuses_missing_pairs(tmp_path: Path) -> None:
 def test_groups_from_frame_by_label() -> None:
     kinds = ["web", "cache", "batch"]
     frame = pandas.DataFrame(PENALTY, index=kinds, columns=kinds)
-    found = Groups.from_frame(
-        frame.loc[::-1, ["cache", "web", "batch"]],
-        seats=3,
-        count={"web": 3, "batch": 2, "cache": 3},
-    )
+    turned, count = frame.loc[::-1, ["cache", "web", "batch"]], {"web": 3, "batch": 2, "cache": 3}
+    found = Groups.from_frame(turned, seats=3, count=count)
     assert found.names == ("batch", "cache", "web")
     assert cotenant.solve(found, "optimal").objective == 0.0625
     curves = pandas.DataFrame([[0, 0.1], [0, 0.02]], index=["web", "batch"], columns=[0.0, 2.0])
@@ -160,12 +154,8 @@ def test_groups_from_frame_equals_csv(tmp_path: Path) -> None:
     assert two.names == ("batch", "web")
     assert two.where is not None
     assert sorted(two.where.tolist()) == [-1, -1, -1, 1, 1]
-    for wrong in (
-        frame.drop(2),
-        frame.replace({"job": {"batch": "cache"}}),
-        placed,
-        frame.drop(columns="penalty"),
-    ):
+    renamed = frame.replace({"job": {"batch": "cache"}})
+    for wrong in (frame.drop(2), renamed, placed, frame.drop(columns="penalty")):
         with refused(InvalidInstance):
             Groups.from_frame(wrong, seats=3)
 

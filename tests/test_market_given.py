@@ -1,12 +1,8 @@
-"""Market, Allocation, check, files, generators, formats and profiles: what is given and what is
-refused.
-"""
+"""Markets: generators, limits of memory, and pools of measured profiles."""
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -23,9 +19,9 @@ from cotenant.instances.problem import InvalidInstance
 DATA = MEASURED / "speedup"
 
 
-def put(folder: Path, content: Any, name: str = "instance.json") -> Path:
+def put(folder: Path, text: str, name: str) -> Path:
     path = folder / name
-    path.write_text(content if isinstance(content, str) else json.dumps(content, indent=1))
+    path.write_text(text)
     return path
 
 

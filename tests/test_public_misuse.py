@@ -63,31 +63,14 @@ def answers() -> list[Solution]:
 def by_name() -> dict[str, Any]:
     """Values that parameters of these names take."""
     return {
-        "rank": [[2**30, 0], [0, 2**30]],
-        "cost": [[0.0, 1.0], [1.0, 0.0]],
-        "partner": [1, 0],
-        "lists": [[1], [0]],
-        "successor": [1, 0],
-        "method": "GR",
-        "methods": ["GR"],
-        "instances": [TINY["colocation"]],
-        "source": "colocation/tiny",
-        "problem": "colocation",
-        "name": "colocation",
-        "old": 0.2,
-        "new": 0.1,
-        "time_limit": 1.0,
-        "user": 0,
-        "policy": "Local",
-        "objective": "penalty",
-        "progress": False,
-        "result": wrong_values()["a result"],
-        "answer": answers()[0],
-        "path": "nowhere.csv",
-        "folder": "nowhere",
-        "seed": 0,
-        "rng": np.random.default_rng(0),
-    }
+        "rank": [[2**30, 0], [0, 2**30]], "cost": [[0.0, 1.0], [1.0, 0.0]], "partner": [1, 0],
+        "lists": [[1], [0]], "successor": [1, 0], "method": "GR", "methods": ["GR"],
+        "instances": [TINY["colocation"]], "source": "colocation/tiny", "problem": "colocation",
+        "name": "colocation", "old": 0.2, "new": 0.1, "time_limit": 1.0, "user": 0,
+        "policy": "Local", "objective": "penalty", "progress": False,
+        "result": wrong_values()["a result"], "answer": answers()[0], "path": "nowhere.csv",
+        "folder": "nowhere", "seed": 0, "rng": np.random.default_rng(0),
+    }  # fmt: skip
 
 
 def right_value(name: str, rule: OptionType | None, default: Any) -> Any:

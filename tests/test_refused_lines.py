@@ -41,7 +41,7 @@ def _ids(path: tuple[str, ...]) -> str:
 
 
 @pytest.mark.parametrize("path", COMMANDS, ids=_ids)
-def test_an_option_without_its_value_is_named_with_what_it_takes(path: tuple[str, ...]) -> None:
+def test_option_without_its_value_is_named_with_what_it_takes(path: tuple[str, ...]) -> None:
     options = [
         name
         for each in COMMANDS[path].params
@@ -129,7 +129,7 @@ def test_wrong_file_in_any_argument_is_refused_with_message(
         assert not (found := _FOREIGN.search(done.stderr)), (wrong.name, found, done.stderr)
 
 
-def test_a_method_of_another_problem_is_named_as_such() -> None:
+def test_method_of_another_problem_is_refused_by_problem() -> None:
     done = run("solve", "colocation/tiny", "-m", "fisher")
     assert done.returncode == 2
     said = "error: 'fisher' is a method of market, this is colocation; methods of colocation: opti"
@@ -162,22 +162,8 @@ def _loaded_by(*line: str) -> tuple[int, str]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "line",
-    [
-        "solve colocation/tiny -m fisher",
-        pytest.param("compare colocation/tiny -m fisher", marks=pytest.mark.slow),
-        pytest.param("generate market --kind nothing --out x.json", marks=pytest.mark.slow),
-        pytest.param("prove colocation/tiny -m fisher --out x", marks=pytest.mark.slow),
-    ],
-)
-def test_a_refusal_loads_no_solver(line: str) -> None:
-    assert _loaded_by(*line.split()) == (2, "[]")
-
-
-@pytest.mark.slow
 @pytest.mark.parametrize(("path", "place"), [each for each in _TRIED if not each.values[1]])
-def test_a_wrong_first_file_is_refused_before_a_solver_is_loaded(
+def test_wrong_first_file_is_refused_before_a_solver_is_loaded(
     path: tuple[str, ...], place: int, tmp_path: Path
 ) -> None:
     (wrong := tmp_path / "picture.json").write_bytes(b"\x89PNG")

@@ -262,7 +262,7 @@ ASKED: tuple[tuple[str, dict[str, float]], ...] = (
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("block", seeds(250, 1))
+@pytest.mark.parametrize("block", seeds(40, 1))
 def test_price_search_of_many_types_equals_linear_program(block: int) -> None:
     """Where programs place two types, and those whose mixes turn out to be beaten."""
     for seed in range(4 * block, 4 * block + 4):

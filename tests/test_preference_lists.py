@@ -146,7 +146,7 @@ def test_ranks_from_lists_refuse_agent_without_list() -> None:
         ranks_from_lists({"ann": ["bob"]})
 
 
-@pytest.mark.parametrize("number", numbers(10_000, 8))
+@pytest.mark.parametrize("number", numbers(2_000, 8))
 def test_preference_methods_equal_enumeration(number: int) -> None:
     for seed in range(number):
         rng = np.random.default_rng([7, seed])

@@ -1,1 +1,1 @@
-"""Layer 2: the declarative programs, what is optimal as mathematics; none runs a solver."""
+"""Layer 2: declarative programs that state the problems mathematically; none runs a solver."""

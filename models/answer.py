@@ -1,6 +1,4 @@
-"""From a solved model back to an answer of the instance, whatever was added to it: checked, and
-ready to be measured and compared.
-"""
+"""Conversion of a solved, possibly extended model to a checked solution of the instance."""
 
 from __future__ import annotations
 
@@ -16,7 +14,7 @@ from ..instances.problem.registry import check, resolve
 
 @validate_options
 def instance_answer(instance: Instance, built: Any, values: Any = None) -> Solution:
-    """The answer that a solved model stands for.
+    """Solution of the instance from a solved model.
 
     Parameters
     ----------
@@ -76,8 +74,8 @@ def instance_answer(instance: Instance, built: Any, values: Any = None) -> Solut
 
 
 def whole(variable: Any) -> int:
-    """The value of a Pyomo variable that counts, 0 for one that stands in no row and was left out;
-    raises InvalidOption for what is not whole, as in a relaxation.
+    """Integer value of a Pyomo variable, 0 for one that occurs in no row and was left out; raises
+    InvalidOption for other values, as in a relaxation.
     """
     value = number(variable)
     if abs(value - round(value)) > 1e-4:
@@ -88,7 +86,7 @@ def whole(variable: Any) -> int:
 
 
 def number(variable: Any) -> float:
-    """The value of a Pyomo variable; raises InvalidOption for a model without a loaded answer."""
+    """Value of a Pyomo variable; raises InvalidOption for a model without a loaded answer."""
     if variable.value is None:
         raise InvalidOption(
             f"{variable.name} has no value; solve the model first, and load the answer into it: "

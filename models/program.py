@@ -1,5 +1,5 @@
-"""A mixed-integer linear program as arrays, a builder that reads as maths, and the way in from
-Pyomo.
+"""Mixed-integer linear programs as arrays, a builder close to mathematical notation, and conversion
+from Pyomo.
 
 One form serves every engine: minimize cost x + offset subject to row_lower <= A x <= row_upper,
 lower <= x <= upper, some columns whole numbers. A Pyomo model becomes the same arrays
@@ -31,7 +31,7 @@ FEASIBILITY = 1e-6
 
 @dataclass(frozen=True, eq=False)
 class LinearProgram:
-    """Minimize `cost` x + `offset` over the rows and columns.
+    """Mixed-integer program: minimize `cost` x + `offset` over rows and columns.
 
     Attributes
     ----------
@@ -71,17 +71,17 @@ class LinearProgram:
         return len(self.cost)
 
     def objective(self, point: npt.ArrayLike) -> float:
-        """The objective of a point, computed here and by no solver."""
+        """Objective of a point, computed here and by no solver."""
         return float(self.cost @ np.asarray(point, dtype=float) + self.offset)
 
     def rounded(self, point: npt.ArrayLike) -> Floats:
-        """The point with integer columns at the nearest whole number, all inside their bounds."""
+        """Point with integer columns rounded to integers, all inside their bounds."""
         values = np.array(point, dtype=float)
         values[self.integer] = np.round(values[self.integer])
         return cast("Floats", np.clip(values, self.lower, self.upper))
 
     def violation(self, point: npt.ArrayLike) -> float:
-        """By how much a point misses a row, a column bound, a product or wholeness at worst.
+        """Largest violation by a point of a row, a column bound, a product or integrality.
 
         Rows of whole numbers are measured as they are (a million agents must not hide one); rows
         with continuous columns relative to 1 + |bound| + the largest coefficient of such a column.
@@ -115,13 +115,12 @@ class LinearProgram:
         return max(worst)
 
     def holds(self, point: npt.ArrayLike) -> bool:
-        """Whether a point satisfies every row, column bound and wholeness, to `FEASIBILITY`."""
+        """Whether a point satisfies every row, column bound and integrality, to `FEASIBILITY`."""
         return self.violation(point) <= FEASIBILITY
 
 
 def unit_of(numbers: npt.ArrayLike) -> float:
-    """The unit in which absolute tolerances suit some numbers: the largest is from 1 to 2**31 in
-    it.
+    """Unit for absolute tolerances on some numbers: the largest is from 1 to 2**31 in it.
 
     A power of two, so that nothing is rounded; 1 where all numbers are 0 or infinite.
     """
@@ -136,7 +135,7 @@ Term = tuple[npt.ArrayLike, npt.ArrayLike, npt.ArrayLike]
 
 
 class ProgramBuilder:
-    """Collects columns and rows; `build` makes the arrays.
+    """Builder of a program: collects columns and rows; `build` makes the arrays.
 
     Columns are numbers, so a row is written as coefficients times columns, one row at a time
     (`row`) or many rows at once as triplets (`block`), which is what makes half a million of them
@@ -247,7 +246,7 @@ class ProgramBuilder:
         )
 
     def build(self, offset: float = 0.0) -> LinearProgram:
-        """The program; repeated entries of a row add up."""
+        """Make the program; repeated entries of a row are added."""
         from scipy.sparse import coo_array
 
         rows, columns, values = _joined(self._triplets, (np.int64, np.int64, float))
@@ -275,8 +274,8 @@ class ProgramBuilder:
 
 @validate_options
 def from_pyomo(model: Any) -> LinearProgram:
-    """The arrays of a linear Pyomo model; a maximization is negated, so its bound and value come
-    back negated.
+    """Arrays of a linear Pyomo model; a maximization is negated, so its bound and value are
+    negative.
 
     Columns that stand in no row and no objective, and fixed variables, are left out; `names` says
     which remain.
@@ -323,7 +322,7 @@ def from_pyomo(model: Any) -> LinearProgram:
 
 
 def _impossible() -> LinearProgram:
-    """A program that nothing satisfies."""
+    """Infeasible program."""
     builder = ProgramBuilder()
     builder.row(builder.columns(1, upper=1.0, names=["contradiction"]), lower=2.0)
     return builder.build()

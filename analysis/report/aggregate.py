@@ -1,4 +1,4 @@
-"""Many instances in one number each: shifted geometric means, wins, performance profiles, counts of
+"""Statistics over many instances: shifted geometric means, wins, performance profiles, counts of
 proofs and failures.
 
 Everything here works on the lines of `Comparison.summary`: one per instance and method, averaged
@@ -56,7 +56,7 @@ def reaches(value: float | None, best: float) -> bool:
 
 
 def best_of(values: Sequence[float | None], sense: Sense) -> float | None:
-    """The best value on one instance; None when every method failed."""
+    """Best value on one instance; None when every method failed."""
     known = [value for value in values if value is not None]
     if not known:
         return None
@@ -64,7 +64,7 @@ def best_of(values: Sequence[float | None], sense: Sense) -> float | None:
 
 
 def wins(values: Values, sense: Sense) -> dict[str, int]:
-    """On how many instances each method is best; all that tie win."""
+    """Number of instances on which each method is best; ties count for all tied methods."""
     found = dict.fromkeys(values, 0)
     for column in _columns(values):
         best = best_of(list(column.values()), sense)
@@ -74,8 +74,7 @@ def wins(values: Values, sense: Sense) -> dict[str, int]:
 
 
 def ratio(value: float | None, best: float | None, sense: Sense) -> float:
-    """How many times worse than the best of all methods on that instance: 1 for the best, infinite
-    for a failure.
+    """Ratio of a cost to the best of all methods on that instance: infinite for a failure.
 
     Where the best is 0 or less (or, when more is better, the value is) a ratio says nothing: 1 for
     who reaches the best, infinite for everybody else.
@@ -89,14 +88,13 @@ def ratio(value: float | None, best: float | None, sense: Sense) -> float:
 
 
 def has_ratios(values: Values, sense: Sense) -> bool:
-    """Whether the best value of some instance is above 0, so that ratios to it say something."""
+    """Whether the best value of some instance is above 0, so that ratios to it are defined."""
     bests = (best_of(list(column.values()), sense) for column in _columns(values))
     return any(best is not None and best > 0 for best in bests)
 
 
 def profiles(values: Values, sense: Sense) -> dict[str, list[tuple[float, float]]]:
-    """Performance profiles: per method, the share of instances on which it is within each ratio of
-    the best of all.
+    """Performance profiles: per method, the share of instances within each ratio of the best.
 
     A step function as its corners (ratio, share), from ratio 1 (the share of wins) to its largest
     finite ratio (the share answered); between corners the share is that of the corner before. Dolan
@@ -118,7 +116,7 @@ def profiles(values: Values, sense: Sense) -> dict[str, list[tuple[float, float]
 
 
 def proof_profile(seconds: Values) -> dict[str, list[tuple[float, float]]]:
-    """By method, the share of instances proved within each number of seconds, as `profiles`."""
+    """For each method, the share of instances proved within each number of seconds."""
     found: dict[str, list[tuple[float, float]]] = {}
     for method, column in seconds.items():
         done = sorted(value for value in column if value is not None)
@@ -128,7 +126,7 @@ def proof_profile(seconds: Values) -> dict[str, list[tuple[float, float]]]:
 
 @dataclass(frozen=True)
 class Mean:
-    """A shifted geometric mean and what it is over.
+    """Shifted geometric mean with the instances that it covers.
 
     Attributes
     ----------
@@ -144,7 +142,7 @@ class Mean:
 
 @dataclass(frozen=True)
 class Score:
-    """One method over all instances of a problem.
+    """Aggregate results of one method over all instances of a problem.
 
     Attributes
     ----------
@@ -172,24 +170,24 @@ class Score:
 
 
 def label(line: Line) -> str:
-    """A method as tables call it: with the share that was sampled, when it ran on predictions."""
+    """Name of a method in tables, with the sampled share if it ran on predicted penalties."""
     share = line.get("predict")
     return line["method"] if share is None else f"{line['method']} ({100 * share:g} % sampled)"
 
 
 def instance_keys(lines: Sequence[Line]) -> list[tuple[str, str]]:
-    """(name, fingerprint) of every instance, in the order they come."""
+    """(name, fingerprint) of every instance, in order of first occurrence."""
     return list(dict.fromkeys((line["instance"], line["fingerprint"]) for line in lines))
 
 
 def whole(line: Line) -> bool:
-    """Whether every run of the line gave an answer, and none breaks a rule of the user's own."""
+    """Whether every run of the line gave an answer and none breaks a rule of the user."""
     lacking = line["failed"] or line["unanswered"] or line.get("broken")
     return bool(line["metrics"]) and not lacking
 
 
 def values_of(lines: Sequence[Line], metric: str) -> dict[str, list[float | None]]:
-    """Each method's value of a metric on every instance, of methods that have it somewhere."""
+    """Values of a metric on every instance, by method, for methods that have any."""
     return _grid(
         lines,
         {
@@ -223,7 +221,7 @@ def proof_seconds(
 
 
 def in_units(lines: Sequence[Line], metric: str) -> bool:
-    """Whether some instance's best bound on a metric is 0: gaps are then differences."""
+    """Whether the best bound on a metric is 0 for some instance: gaps are then differences."""
     return any(
         metric in line["bounds"] and agree(line["bounds"][metric], 0.0, _scale(line, metric))
         for line in lines
@@ -231,7 +229,7 @@ def in_units(lines: Sequence[Line], metric: str) -> bool:
 
 
 def scores(lines: Sequence[Line], metrics: Sequence[Metric]) -> list[Score]:
-    """Every method of one problem over all instances, in the order methods come."""
+    """Aggregate results of every method of one problem, in the order of the methods."""
     groups: dict[str, list[Line]] = {}
     for line in lines:
         groups.setdefault(label(line), []).append(line)
@@ -268,7 +266,7 @@ def _score(
 
 
 def _excess(line: Line, metric: Metric) -> float | None:
-    """How far a value is on the worse side of the best bound, in the metric's unit."""
+    """Distance of a value from the best bound on the worse side, in the metric's unit."""
     value, bound = line["metrics"].get(metric.name), line["bounds"].get(metric.name)
     if value is None or bound is None or metric.sense == "":
         return None
@@ -288,7 +286,7 @@ def _mean(values: Sequence[float], shift: float) -> Mean:
 
 
 def _proved(line: Line) -> bool:
-    """Whether every run proved its answer the best, or that there is none."""
+    """Whether every run proved its answer optimal or the instance infeasible."""
     return (
         whole(line)
         if line["status"] == "optimal"
@@ -297,14 +295,14 @@ def _proved(line: Line) -> bool:
 
 
 def _share_within(ordered: Sequence[float], limit: float) -> float:
-    """The share of ratios (in order) that are at most `limit`."""
+    """Share of the sorted ratios that are at most `limit`."""
     import bisect
 
     return bisect.bisect_right(ordered, limit) / len(ordered)
 
 
 def _columns(values: Values) -> list[dict[str, float | None]]:
-    """Per instance, method -> value."""
+    """For each instance, the values by method."""
     size = max(map(len, values.values()), default=0)
     return [{method: row[place] for method, row in values.items()} for place in range(size)]
 

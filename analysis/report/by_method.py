@@ -1,4 +1,4 @@
-"""Charts and maps of one entry of the records: a line or a row for each method."""
+"""Charts and heat maps of a recorded entry, with a line or a row for each method."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def sorted_curves(
     alt: str, form: str = "", of: Callable[[Sequence[float]], float] = itemgetter(0), *,
     note: str = "", style: Style = "line", beside: Sequence[Series] = (),
 ) -> Chart:  # fmt: skip
-    """The `curves` of a record's entry, or of what `numbers` takes of it, over x.
+    """Chart of a recorded list over x by method, or of what `numbers` computes from the record.
 
     Parameters
     ----------
@@ -47,7 +47,7 @@ def distribution(
     name: str, title: str, labels: tuple[str, str], found: Records, numbers: str, alt: str,
     beside: Sequence[Series] = (),
 ) -> Chart:  # fmt: skip
-    """Quantiles of all that one answer holds, at `SHARES`; the last one ends the text."""
+    """Chart of quantiles of one answer's values, at `SHARES`; the last one ends the text."""
     return sorted_curves(
         name, title, labels, SHARES, found, numbers, alt, ".3g", itemgetter(-1),
         note="Means over seeds at each share.", beside=beside,
@@ -57,7 +57,7 @@ def distribution(
 def blocking_by_alpha(
     name: str, title: str, labels: tuple[str, str], found: Records, alt: str, note: str
 ) -> Chart:
-    """What blocks an answer at rising alpha; what does at 0 ends the text."""
+    """Chart of blocking pairs or groups by alpha; their number at 0 ends the text."""
     chart = sorted_curves(
         name, title, labels, next(iter(found.values()))[0]["alphas"], found, "blocking",
         f"{alt} at rising alpha. At alpha 0", ".6g", note=note, style="line+points",
@@ -71,7 +71,7 @@ def map_by_method(
     what: str, alt: str, note: str = "", *, center: float | None = None,
     worse: Literal["", "low", "high"] = "",
 ) -> HeatMap:  # fmt: skip
-    """A row of values, called `what`, for each method; None and NaN leave a hole."""
+    """Heat map with a row of values, named `what`, per method; None and NaN are left blank."""
     cells = tuple(
         tuple(None if value is None or np.isnan(value) else value for value in row)
         for row in values.values()
@@ -86,13 +86,13 @@ def bars_by_method(
     name: str, title: str, labels: tuple[str, str], x: Sequence[str],
     values: Mapping[str, Sequence[float]], alt: str, note: str = "",
 ) -> Chart:  # fmt: skip
-    """A group of bars at each name of the axis, a bar for each method."""
+    """Bar chart with a group at each name of the axis and a bar for each method."""
     series = tuple(Series(method, tuple(x), tuple(row), "bars") for method, row in values.items())
     return Chart(name, title, *labels, series, alt, note=note)
 
 
 def first_drawn(by_method: Records, shown: int, total: int, what: str) -> str:
-    """For a map's note: what several seeds are drawn as, and what is left out."""
+    """Note on which of several seeds a map shows, and what is left out."""
     seeded = any(len(records) > 1 for records in by_method.values())
     left_out = f"The first {shown} of {total} {what} are drawn." if total > shown else ""
     return joined("Means over the seeds." if seeded else "", left_out)

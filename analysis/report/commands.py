@@ -1,4 +1,4 @@
-"""What a person types to get a row, a comparison or a page again."""
+"""Shell commands that repeat a run, a comparison or a page."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ UNKNOWN = "FILE"
 
 
 def run_command(row: Row) -> str:
-    """The command of one row; "" for a function that no command can name.
+    """Command that repeats one row; "" for a function that no command can name.
 
     An instance whose file is unknown is called FILE. A run on predicted penalties and a frontier
     are cells of `compare`.
@@ -39,7 +39,7 @@ def run_command(row: Row) -> str:
 
 
 def compare_commands(rows: Iterable[Row]) -> list[str]:
-    """The comparisons that rows come from: one a problem, time limit, set of options and share.
+    """Commands that repeat rows: one for each problem, time limit, set of options and share.
 
     Functions that no command can name are left out.
     """
@@ -54,7 +54,7 @@ def compare_commands(rows: Iterable[Row]) -> list[str]:
 
 
 def report_command(rows: Iterable[Row]) -> str:
-    """What runs rows again and makes their page; "" where no command can name any method."""
+    """Commands that repeat rows and their page; "" where no command can name any method."""
     commands = compare_commands(rows)
     if not commands:
         return ""
@@ -63,13 +63,13 @@ def report_command(rows: Iterable[Row]) -> str:
 
 
 def can_be_named(row: Row) -> bool:
-    """Whether a command can name the method of a row: it is catalogued, or a function of a file."""
+    """Whether a command can name the method of a row: catalogued, or a function in a file."""
     return bool(named(row))
 
 
 def named(row: Row) -> str:
-    """The method as a command names it, "module:function" where it is the user's own; "" for one
-    that no file shows. Tables may add to it what distinguishes runs of one method.
+    """Name of a row's method in commands, "module:function" for the user's own; "" where it is in
+    no file. Tables may add what distinguishes runs of one method.
     """
     try:
         key = json.loads(row["key"])
@@ -127,7 +127,7 @@ def _join(
     options: Mapping[str, Any] | None = None,
     settings: Mapping[str, Any] | None = None,
 ) -> str:
-    """A command quoted for a shell, after what writes the file of its settings."""
+    """Command quoted for a shell, preceded by one that writes its settings file."""
     every = ["cotenant", *words]
     every += ["--time-limit", f"{limit:.15g}"] if limit is not None else []
     for name, value in (options or {}).items():
@@ -140,7 +140,7 @@ def _join(
 
 
 def _text(value: Any) -> str:
-    """An option's value as `-o` reads it."""
+    """Value of an option in the form that `-o` reads."""
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, list | tuple):

@@ -1,4 +1,4 @@
-"""What the command line prints with: clean streams, tables, progress, outputs tried early."""
+"""Output of the command line: clean streams, tables, progress, early checks of output files."""
 
 from __future__ import annotations
 
@@ -43,8 +43,8 @@ def print_tables(
     width: float | None = None,
     columns: Sequence[str] = (),
 ) -> None:
-    """Tables on standard output, for people or as text in one of the formats; notes that CSV has no
-    place for go to stderr.
+    """Print tables on standard output, for people or in a text format; notes for which CSV has no
+    place go to stderr.
 
     Parameters
     ----------
@@ -84,7 +84,7 @@ ANY_WIDTH = 100_000
 
 
 def console(width: int | None = None) -> Console:
-    """Where tables go: standard output, as wide as COLUMNS or the terminal if no width is given."""
+    """Console for tables on standard output, of a given width, else of COLUMNS or the terminal."""
     from rich.console import Console
 
     # No markup: "[s]" is a unit, not a style.
@@ -104,12 +104,12 @@ def say(words: object) -> None:
 
 
 def _has_unicode(stream: Any) -> bool:
-    """Whether a stream takes every letter."""
+    """Whether the encoding of a stream has every character."""
     return (getattr(stream, "encoding", None) or "utf-8").lower().startswith("utf")
 
 
 def print_json(content: Any) -> None:
-    """One JSON document on standard output."""
+    """Print one JSON document on standard output."""
     sys.stdout.write(json.dumps(content, allow_nan=False, indent=2) + "\n")
 
 
@@ -138,7 +138,7 @@ def require_writable(path: Path | None, *inputs: str | Path) -> None:
 
 
 def _no_path(path: Path) -> str:
-    """Why no file can have this path, where looking at it is an error already; "" otherwise."""
+    """Reason why no file can have this path, if examining it raises an error; "" otherwise."""
     whys = {
         errno.ENAMETOOLONG: "its name is too long; choose a shorter one",
         errno.ELOOP: "it is a link that leads back to itself; choose another file",
@@ -166,8 +166,8 @@ def require_folder(path: Path | None) -> None:
 
 
 def open_missing_streams() -> None:
-    """Put something in the place of standard streams that are closed (`>&-`): the next file opened
-    would be taken for them.
+    """Open the null device for closed standard streams (`>&-`), whose descriptors the next opened
+    file would otherwise get.
 
     What is written to a standard output that was closed is an error then; a stderr that was closed
     says nothing.
@@ -182,8 +182,8 @@ def open_missing_streams() -> None:
 
 
 class _Output(io.TextIOWrapper):
-    """Standard output: a disk that is full is an error with a sentence. A reader that left, as
-    `| head` does, is none: the rest goes nowhere, and the command does all of its work.
+    """Standard output: a full disk is reported in one sentence; after a reader such as `| head` has
+    closed the pipe, output is discarded and the command continues.
     """
 
     def write(self, text: str) -> int:
@@ -209,7 +209,7 @@ class _Output(io.TextIOWrapper):
 
 
 def _to_nowhere(descriptor: int) -> None:
-    """Have a descriptor lead to the null device."""
+    """Redirect a descriptor to the null device."""
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, descriptor)
     os.close(nowhere)
@@ -217,7 +217,7 @@ def _to_nowhere(descriptor: int) -> None:
 
 @contextmanager
 def quiet_stdout() -> Iterator[None]:
-    """Send what solvers print on descriptor 1 to stderr; our output goes to a duplicate of it."""
+    """Redirect solvers' output on descriptor 1 to stderr; our output uses a duplicate of it."""
     original = sys.stdout
     try:
         keep = os.dup(1)
@@ -250,7 +250,7 @@ def quiet_stdout() -> Iterator[None]:
 
 @contextmanager
 def waiting(title: str, wait: float = WAIT_SECONDS) -> Iterator[Callable[[str], None]]:
-    """A line on stderr after so many seconds; yields a function of its words. Terminals only."""
+    """Show a line on stderr after some seconds, on terminals; yields a function to set its text."""
     if not sys.stderr.isatty():
         yield lambda words: None
         return

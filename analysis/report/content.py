@@ -1,4 +1,4 @@
-"""What the page holds, as data: sentences, tables and pictures; no HTML, nothing drawn yet."""
+"""Content of the page as data: sentences, tables and pictures, without HTML or drawing."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _ABOUT = (
 
 @dataclass(frozen=True)
 class PageFigure:
-    """A picture on the page, the table of its numbers, and what draws it again."""
+    """Picture on the page with the table of its numbers and the command that draws it again."""
 
     picture: Picture
     numbers: Table | None
@@ -48,7 +48,7 @@ class PageFigure:
 
 @dataclass(frozen=True)
 class InstancePart:
-    """One instance: what to do, its table and pictures, and what could not be shown."""
+    """Part of the page on one instance: decision, table, pictures, and what could not be shown."""
 
     name: str
     file: str
@@ -60,7 +60,7 @@ class InstancePart:
 
 @dataclass(frozen=True)
 class ProblemPart:
-    """One problem: sentences, tables and profiles, then its instances, failures, and every run."""
+    """Part of the page on one problem: text, tables, profiles, then instances, failures, runs."""
 
     name: str
     sentences: tuple[str, ...]
@@ -72,11 +72,11 @@ class ProblemPart:
     notes: tuple[str, ...] = ()
 
     def drawn(self) -> list[PageFigure]:
-        """Its pictures, those of all instances first."""
+        """Pictures of the problem, those of all instances first."""
         return [*self.pictures, *(shown for each in self.instances for shown in each.pictures)]
 
     def kinds(self) -> dict[str, list[Table]]:
-        """Its tables by kind: mean-gaps, wins, tests, instances, runs."""
+        """Tables of the problem by kind: mean-gaps, wins, tests, instances, runs."""
         first = {table.name.removeprefix(f"{self.name}-"): table for table in self.tables}
         found: dict[str, list[Table]] = {
             kind: [first.pop(kind)] for kind in ("mean-gaps", "wins") if kind in first
@@ -92,7 +92,7 @@ class ProblemPart:
 
 @dataclass(frozen=True)
 class Content:
-    """The whole page."""
+    """Content of a whole page."""
 
     title: str
     ran: Table
@@ -103,11 +103,11 @@ class Content:
     about: str = _ABOUT
 
     def pictures(self) -> list[PageFigure]:
-        """Every picture, in the order of the page."""
+        """Every picture in the order of the page."""
         return [shown for problem in self.problems for shown in problem.drawn()]
 
     def tables(self) -> Iterator[Table]:
-        """Every table, in the order of the page, with those of the pictures' numbers."""
+        """Every table in the order of the page, with the tables of the pictures' numbers."""
         yield self.ran
         for problem in self.problems:
             yield from problem.tables
@@ -127,7 +127,7 @@ def build_page(
     shown: int = MOST_PICTURED,
     summary_only: bool = False,
 ) -> Content:
-    """Everything the page says about rows of comparisons.
+    """Build the content of the page about rows of comparisons.
 
     Parameters
     ----------
@@ -159,7 +159,7 @@ def build_page(
 
 
 def _title(rows: Sequence[Row], problems: Sequence[str]) -> str:
-    """What the page is about: the file or the name of its instance, or how many there are."""
+    """Title of the page: name of the file or of the single instance, or the number of instances."""
     names = dict.fromkeys(
         (row["fingerprint"], str(row.get("file") or row["instance"])) for row in rows
     )
@@ -205,7 +205,7 @@ def _instances(
     name: str, rows: Sequence[Row], comparison: Comparison, metrics: Sequence[Metric], again: str,
     most: int,
 ) -> tuple[InstancePart, ...]:  # fmt: skip
-    """One part an instance, in the order of the rows; those with a frontier alone come last."""
+    """Parts of the instances in the order of the rows; those with only a frontier come last."""
     tables = comparison_tables(comparison)
     lines: dict[InstanceKey, list[Line]] = {}
     for line in comparison.summary():
@@ -269,7 +269,7 @@ def _maps(
     lines: Sequence[Line],
     metrics: Mapping[str, Metric],
 ) -> tuple[list[tuple[Picture, str]], list[str]]:
-    """The maps of what fairness costs with their commands, and why frontiers failed."""
+    """Frontier maps with their commands, and reasons why frontiers failed."""
     charts: list[tuple[Picture, str]] = []
     notes = []
     for row in frontiers:
@@ -289,7 +289,7 @@ def _maps(
 def _pictures(
     problem: str, instance: str, runs: Sequence[Row], again: str
 ) -> tuple[list[PageFigure], list[str]]:
-    """The problem's own pictures of an instance, and why some are missing."""
+    """Pictures of one instance, and reasons why some are missing."""
     unable: dict[str, list[str]] = {}
     for row in runs:
         if "error" in (record := row.get("record") or {}):
@@ -323,7 +323,7 @@ def _shown(picture: Picture, command: str) -> PageFigure:
 
 
 def _ran(rows: Sequence[Row]) -> Table:
-    """What was run, one row a problem."""
+    """Table of the runs, one row for each problem."""
     lines: list[tuple[Any, ...]] = []
     frontiers = any(row.get("kind", "run") == "frontier" for row in rows)
     for problem in [name for name in PROBLEM_NAMES if any(row["problem"] == name for row in rows)]:
@@ -353,14 +353,14 @@ def _ran(rows: Sequence[Row]) -> Table:
 
 
 def _first(names: list[str]) -> str:
-    """The names, or how many there are and the first of them: each has its own table below."""
+    """The names, or their number and the first ones: each has its own table below."""
     if len(names) <= MOST_NAMED:
         return ", ".join(names)
     return f"{len(names)}: {', '.join(names[:MOST_NAMED])}, ..."
 
 
 def _frontiers(rows: Sequence[Row]) -> tuple[int, str]:
-    """How many frontiers were looked for, and how many of them failed."""
+    """Number of frontiers in the rows, and the number that failed."""
     found = [row for row in rows if row.get("kind", "run") == "frontier"]
     failed = sum(bool(row.get("error")) for row in found)
     return len(found), f"{len(found)} ({failed} failed)" if failed else str(len(found))
@@ -397,7 +397,7 @@ def _failures(problem: str, rows: Sequence[Row]) -> Table | None:
 
 
 def _runs(problem: str, rows: Sequence[Row]) -> Table:
-    """Every run, with the command that does it again."""
+    """Table of every run with the command that repeats it."""
     columns = (
         Column("instance"), Column("method", bold=True), Column("seed", numeric=True),
         Column("status"),

@@ -1,4 +1,4 @@
-"""The decision on an instance: what to do in words and as a table, and how good it is."""
+"""Recommended decision on an instance as text and table, with its distance from the bound."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ class Decision:
 
 
 def decision(rows: Sequence[Row], metrics: Sequence[Metric]) -> Decision | None:
-    """What to do on the instance of these rows, by the first metric that a method was run to
-    optimize and that has a bound; None where no such row has an answer in words.
+    """Decision on the instance of these rows, by the first metric that a method was run to optimize
+    and that has a bound; None where no such row describes its answer.
     """
     answered = [row for row in rows if row.get("answer") and row.get("predict") is None]
     answered = [row for row in answered if not row.get("broken")]
@@ -83,7 +83,7 @@ def _sentence(best: Row, answered: Sequence[Row], metric: Metric) -> str:
 
 
 def _answer(row: Row) -> Table | None:
-    """The table of a row's answer, and what prints the rest where it has only the first rows."""
+    """Table of a row's answer, with the command that prints the rest if it is truncated."""
     stored = row.get("answer_table")
     if stored is None:
         return None
@@ -108,7 +108,7 @@ def _value(row: Row, metric: Metric) -> float:
 
 
 def _is_policy(row: Row) -> bool:
-    """Whether the method is a heuristic or a policy of the catalogue."""
+    """Whether the method is a heuristic or policy of the catalog."""
     try:
         return find(row["problem"], row.get("named") or row["method"]).kind == "heuristic"
     except UnknownName:

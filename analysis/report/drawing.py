@@ -1,4 +1,4 @@
-"""Pictures drawn by matplotlib: PDF and PNG for papers, SVG in the colors of its page."""
+"""Drawing of pictures with matplotlib: PDF and PNG for papers, SVG in the colors of the page."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def require_matplotlib() -> None:
 
 
 def figure(picture: Picture, width: float | None = None) -> Figure:
-    """The picture as a matplotlib figure, `width` centimeters wide, its title left out."""
+    """Picture as a matplotlib figure, `width` centimeters wide, without its title."""
     require_matplotlib()
     inches = None if width is None else width / 2.54
     with _look(picture):
@@ -61,7 +61,7 @@ def figure(picture: Picture, width: float | None = None) -> Figure:
 
 
 def svg(picture: Picture, prefix: str = "") -> str:
-    """The picture as an SVG element for a page: titled, described, in the page's own text color.
+    """Picture as an SVG element for a page: with title and description, in the page's text color.
 
     A page may give the colors of series as the custom properties `--series-1`, `--series-2`, ...;
     `--wide` of the element is its width at which text is as large as in print.
@@ -120,7 +120,7 @@ def svg(picture: Picture, prefix: str = "") -> str:
 
 
 def _shorter(attribute: re.Match[str]) -> str:
-    """An attribute with numbers to a hundredth of a point, and without spaces in its style."""
+    """Attribute with its numbers rounded to 0.01 point and its style without spaces."""
     text = re.sub(r"(\.\d\d)\d+", r"\1", attribute[0]).replace("\n", "")
     return text.replace("; ", ";").replace(": ", ":")
 
@@ -191,7 +191,7 @@ def _require_formats(formats: Sequence[str]) -> None:
 
 
 def _encoded(drawn: Figure, picture: Picture, form: str, tight: bool = True) -> bytes:
-    """A figure as the content of a file."""
+    """Content of a file with the figure."""
     stream = io.BytesIO()
     stamp: dict[str, Any] = {"pdf": {"CreationDate": None}, "svg": {"Date": None}}.get(form, {})
     with _look(picture):
@@ -207,7 +207,7 @@ def _encoded(drawn: Figure, picture: Picture, form: str, tight: bool = True) -> 
 
 
 def _look(picture: Picture) -> AbstractContextManager[None]:
-    """The house's settings of matplotlib, for making a figure and for writing it."""
+    """Context with our matplotlib settings, for drawing a figure and for writing it."""
     import matplotlib as mpl
 
     ink: dict[Any, Any] = dict.fromkeys(
@@ -230,7 +230,7 @@ def _look(picture: Picture) -> AbstractContextManager[None]:
 
 
 def _tipped(text: str, picture: Picture) -> str:
-    """Tooltips: a <title> in each marker of the groups that `_points` marked."""
+    """SVG with tooltips: a <title> in each marker of the groups that `_points` marked."""
     series = picture.series if isinstance(picture, Chart) else ()
     for place, entry in enumerate(series):
         start = text.find(f'id="tips-{place}"')
@@ -250,5 +250,5 @@ def _tipped(text: str, picture: Picture) -> str:
 
 
 def _marked(text: str) -> str:
-    """Text as an SVG holds it."""
+    """Text escaped for SVG."""
     return escape(sanitize_for_terminal(text))

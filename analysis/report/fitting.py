@@ -1,4 +1,4 @@
-"""A table as wide as a terminal: columns left out by rank, or rows stacked; no word is broken."""
+"""Tables fitted to the width of a terminal: columns left out by rank, or rows stacked."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _GLUED = "\u00a0"
 
 @dataclass(frozen=True)
 class Fitted:
-    """A table as a terminal shows it, and the headings of the columns that found no room."""
+    """Table fitted to a terminal, with the headings of the columns left out."""
 
     drawn: RichTable
     left_out: tuple[str, ...]
@@ -35,7 +35,7 @@ class Fitted:
 def fitted(
     table: Table, width: int | None, letters: Callable[[str], str] = lambda text: text
 ) -> Fitted:
-    """The table in `width` columns of a terminal, or as wide as it comes without one.
+    """Fit a table to `width` terminal columns; without a width it keeps its natural size.
 
     Columns with a rank are left out first, the highest rank before the others; what is still too
     wide then is stacked: each row becomes a block of names and values. `letters` writes a text in
@@ -69,7 +69,7 @@ def fitted(
 
 
 class _Cells:
-    """One column's texts and what room they take."""
+    """Texts of one column and their widths."""
 
     def __init__(self, column: Column, heading: list[str], texts: list[str]) -> None:
         self.column, self.heading = column, heading
@@ -88,7 +88,7 @@ class _Cells:
 
 
 def _shared(cells: Sequence[_Cells], room: int) -> list[int]:
-    """The room shared out: each column its longest word, then the shortest wishes first."""
+    """Widths of columns: each gets its longest word, then short columns what they want first."""
     widths = [cell.least for cell in cells]
     spare = max(room - sum(widths), 0)
     order = sorted(range(len(cells)), key=lambda place: cells[place].natural - widths[place])
@@ -104,7 +104,7 @@ def _shared(cells: Sequence[_Cells], room: int) -> list[int]:
 
 
 def _overhead(columns: int, *, tight: bool) -> int:
-    """Columns of the terminal that rules and gaps take."""
+    """Terminal columns taken by rules and gaps."""
     return 2 + 2 * columns + (0 if tight else columns - 1)
 
 
@@ -137,7 +137,7 @@ def _drawn(
 
 
 def _stacked(table: Table, cells: Sequence[_Cells], width: int) -> RichTable:
-    """Each row as a block of names and values, an empty line between blocks."""
+    """Table with each row as a block of names and values, separated by empty lines."""
     rows: list[tuple[str, str]] = []
     for row in zip(*(cell.texts for cell in cells), strict=True):
         rows += [("", "")] if rows else []
@@ -149,7 +149,7 @@ def _stacked(table: Table, cells: Sequence[_Cells], width: int) -> RichTable:
 
 
 def _glued(text: str) -> str:
-    """The text with a space before a unit that is no place to end a line."""
+    """Text in which a space before a unit is no line break."""
     words = text.split(" ")
     glue = [
         _GLUED if left[-1:].isdigit() and right[:1] in ("%", "±") else " "
@@ -163,7 +163,7 @@ def _words(text: str) -> list[str]:
 
 
 def _lines(text: str, width: int) -> list[str]:
-    """The text in lines of at most `width` columns, ended between words; what is longer is cut."""
+    """Text in lines of at most `width` columns, broken between words; longer words are cut."""
     lines = [""]
     for word in _words(text):
         joined = f"{lines[-1]} {word}" if lines[-1] else word
@@ -182,7 +182,7 @@ def _lines(text: str, width: int) -> list[str]:
 
 
 def _fits(word: str, width: int) -> int:
-    """How many letters of a word fit, at least one."""
+    """Number of letters of a word that fit, at least one."""
     used = 0
     for number, letter in enumerate(word):
         used += cell_len(letter)

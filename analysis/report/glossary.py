@@ -1,4 +1,4 @@
-"""Words of the papers that a page uses, each in a sentence; docs/glossary.md has the same ones."""
+"""Terms of the papers that a page uses, each with one sentence; docs/glossary.md has the same."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ WORDS: dict[str, str] = {
 
 
 def glossary(content: Content) -> list[tuple[str, str]]:
-    """The words that stand on a page, in order of the alphabet, with what they mean."""
+    """Glossary terms that occur on a page, alphabetically, with their meanings."""
     texts = [sentence for problem in content.problems for sentence in problem.sentences]
     for table in content.tables():
         texts += [table.title, *(column.name for column in table.columns)]

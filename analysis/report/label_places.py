@@ -1,4 +1,4 @@
-"""Places for names of points that cover neither each other nor points: a greedy search."""
+"""Greedy placement of point labels that overlap neither each other nor points."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def label_places(
     frame: Box,
     lines: Sequence[tuple[float, float]] = (),
 ) -> list[Box]:
-    """A box for each point's name, all in one unit (points of a page).
+    """Box for each point's label, all in one unit (points of a page).
 
     Parameters
     ----------
@@ -53,7 +53,7 @@ def label_places(
 
 
 def _boxes(point: tuple[float, float], size: tuple[float, float]) -> list[tuple[float, Box]]:
-    """(cost of the distance, box) of every place that is tried, to the right and above first."""
+    """(cost of the distance, box) of every candidate position, above right first."""
     (x, y), (width, height) = point, size
     found = []
     for ring in _RINGS:

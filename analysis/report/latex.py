@@ -1,4 +1,4 @@
-"""A table as LaTeX that fits a page: fewer columns, then texts on several lines, then a scale."""
+"""Tables as LaTeX that fits a page: by fewer columns, wrapped texts, or scaling."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _LETTERS = {
 
 
 class _Drawn:
-    """One column's texts, and the letters of a line that it takes."""
+    """Texts of one column and its width in letters."""
 
     def __init__(self, column: Any, texts: list[str], heading: bool) -> None:
         self.column, self.texts = column, texts
@@ -50,7 +50,7 @@ class _Drawn:
         self.title = stacked if len(lines) < 2 else rf"\shortstack[{self.align}]{{{stacked}}}"
 
     def wrap(self) -> None:
-        """Set a long text on several lines."""
+        """Wrap a long text over several lines."""
         if self.letters > _TEXT and self.column.wrap and not self.column.numeric:
             self.letters = _TEXT
             self.align = rf">{{\raggedright\arraybackslash}}p{{{_TEXT * _LETTER:.1f}cm}}"
@@ -118,8 +118,8 @@ def latex(table: Any, width: float = PAGE) -> str:
 
 
 def _lines(name: str, room: int) -> list[str]:
-    """A heading on as few lines as its column's letters and its longest word allow, three at most;
-    the column is wider rather than its heading taller.
+    """Heading of a column on at most three lines, as few as its width and its longest word
+    allow.
     """
     room = max([room, *map(len, name.split())])
     while len(lines := wrap(name, room, break_on_hyphens=False) or [""]) > _MOST_LINES:
@@ -128,6 +128,6 @@ def _lines(name: str, room: int) -> list[str]:
 
 
 def escaped(text: str) -> str:
-    """Text as pdflatex sets it; letters beyond Latin and the table of letters need lualatex."""
+    """Text escaped for pdflatex; letters beyond Latin and the table of letters need lualatex."""
     letters = "".join(_LETTERS.get(letter, letter) for letter in " ".join(text.split()))
     return letters.replace("--", "-{}-")

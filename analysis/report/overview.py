@@ -1,4 +1,4 @@
-"""One problem over all its instances, as tables and pictures: gaps, wins, profiles."""
+"""Tables and pictures of one problem over all its instances: gaps, wins, profiles."""
 
 from __future__ import annotations
 
@@ -39,8 +39,8 @@ def overview_tables(
     sources: Mapping[str, str] = MappingProxyType({}),
     against: str | None = None,
 ) -> list[Table]:
-    """What the command line prints: the table of each instance, then for each problem with several,
-    mean gaps and wins, and from 6 instances on which methods differ significantly.
+    """Tables that the command line prints: of each instance; for each problem with several
+    instances mean gaps and wins, and with at least 6 the significant differences.
 
     The tables of instances are left out for a problem with more than MOST_TABLES. `sources`: as of
     `comparison_tables`; `against`: as of `significance.significance`.
@@ -78,7 +78,7 @@ _EACH = (
 
 
 def mean_gaps(problem: str, lines: Sequence[Line], metrics: Sequence[Metric]) -> Table:
-    """Methods down; how many instances each answered and proved, mean gaps to best bounds, seconds.
+    """Table by method: number of answers and proofs, mean gaps to best bounds, seconds.
 
     Parameters
     ----------
@@ -131,8 +131,8 @@ def mean_gaps(problem: str, lines: Sequence[Line], metrics: Sequence[Metric]) ->
 
 
 def win_table(problem: str, lines: Sequence[Line], metrics: Sequence[Metric]) -> Table:
-    """Methods down, metrics across: on how many instances a method's mean over seeds is the best;
-    all that tie win.
+    """Table by method and metric: number of instances on which its mean over seeds is best; all
+    that tie win.
 
     A metric in which all methods tie on every instance (servers of given number) is left out.
 
@@ -169,8 +169,8 @@ def win_table(problem: str, lines: Sequence[Line], metrics: Sequence[Metric]) ->
 
 
 def profile_charts(problem: str, lines: Sequence[Line], metrics: Sequence[Metric]) -> list[Chart]:
-    """Performance profiles of every metric of the tables, and of the seconds to a proof; none for a
-    single instance, nor of a metric whose best value is 0 on every one: ratios to it say nothing.
+    """Performance profiles of every metric of the tables and of the seconds to a proof; none for a
+    single instance, nor for a metric whose best value is 0 on every instance.
 
     Parameters
     ----------
@@ -269,7 +269,7 @@ _PARTLY = (
 
 
 def _partly(lines: Sequence[Line], methods: Iterable[str]) -> bool:
-    """Whether some of the methods were not run on some of the instances."""
+    """Whether some methods were not run on some instances."""
     run = Counter(aggregate.label(line) for line in lines)
     return any(run[method] < len(aggregate.instance_keys(lines)) for method in methods)
 

@@ -1,4 +1,4 @@
-"""The page: what was run, how far all is from what is proved, pictures, in one HTML file."""
+"""HTML page of a comparison in one file: runs, gaps to proved bounds, and pictures."""
 
 from __future__ import annotations
 
@@ -128,7 +128,7 @@ def render_page(
     progress: Callable[[str], None] = lambda words: None,
     **values: Any,
 ) -> str:
-    """A page of what a template of `assets` shows, in the frame that all pages have.
+    """Render a template of `assets` inside the frame of all pages.
 
     Parameters
     ----------
@@ -201,7 +201,7 @@ def _width(drawn: str) -> int:
 
 
 def _plain(value: Any, text: str) -> str:
-    """The attribute that sorts a cell of numbers; "" where its text is its value or it has none."""
+    """Attribute that sorts a numeric cell; "" where its text equals its value or it has none."""
     from markupsafe import Markup
 
     if not isinstance(value, int | float) or isinstance(value, bool):
@@ -214,7 +214,7 @@ def _plain(value: Any, text: str) -> str:
 
 
 def grouped(text: str) -> str:
-    """Text with the thousands of its long numbers apart: 12,345; names and dates as they are."""
+    """Text with thousands separators in long numbers (12,345); names and dates are unchanged."""
     return _LONG.sub(lambda found: f"{int(found[0]):,}", text)
 
 
@@ -222,7 +222,7 @@ _LONG = re.compile(r"(?<![\w.,/#])(?<!\w-)[1-9]\d{4,}(?!\w)")
 
 
 def _prose(text: str) -> str:
-    """A sentence as HTML: what stands between backticks as code, long numbers grouped."""
+    """Sentence as HTML: text between backticks as code, long numbers with separators."""
     from markupsafe import Markup, escape
 
     shown = str(escape(grouped(sanitize_for_terminal(text))))
@@ -240,7 +240,7 @@ def _unique(names: Sequence[str]) -> list[str]:
 
 
 def _write_pictures(problem: ProblemPart, folder: Path, width: float | None) -> list[Path]:
-    """The pictures of a problem as the pages of one PDF, and LaTeX with a figure a page."""
+    """Write the pictures of a problem as pages of one PDF, with LaTeX of one figure a page."""
     pictures = [shown.picture for shown in problem.drawn()]
     named = zip(pictures, _unique([picture.name for picture in pictures]), strict=True)
     figures = [
@@ -257,7 +257,7 @@ def _write_pictures(problem: ProblemPart, folder: Path, width: float | None) -> 
 def _write_tables(
     problem: ProblemPart, folder: Path, width: float | None, columns: Sequence[str]
 ) -> list[Path]:
-    """The tables of a problem, those of a kind in one CSV and one LaTeX file."""
+    """Write the tables of a problem, those of one kind to one CSV and one LaTeX file."""
     written = []
     for kind, tables in problem.kinds().items():
         name = f"{problem.name}-{kind}"

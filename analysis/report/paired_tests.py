@@ -1,4 +1,4 @@
-"""Tests of which methods differ over many instances, each paired with the others by instance.
+"""Statistical tests of which methods differ over many instances, paired by instance.
 
 Demsar, Statistical comparisons of classifiers over multiple data sets (2006), section 3.
 """
@@ -28,10 +28,10 @@ Floats = NDArray[np.float64]
 
 
 class Pair(NamedTuple):
-    """A method beside the reference: on how many instances it is better and worse, the
-    rank-biserial correlation (1 where it is better on all), Holm's p-value, and the Hodges-Lehmann
-    estimate of its value minus the reference's with the ends of its 95 % interval, over the
-    instances that both answered.
+    """Comparison of a method with the reference: numbers of instances on which it is better and
+    worse, rank-biserial correlation (1: better on all), Holm's p-value, and the Hodges-Lehmann
+    estimate of the difference of values with its 95 % interval, over the instances that both
+    answered.
     """
 
     method: str
@@ -115,7 +115,7 @@ def rank_methods(values: Values, sense: Sense, against: str | None = None) -> Ra
 
 
 def _without_noise(costs: Floats) -> Floats:
-    """The costs of one instance, those that differ by the noise of solvers made equal."""
+    """Costs of one instance with those that differ only by solver tolerance made equal."""
     found, last = costs.copy(), None
     for place in np.argsort(costs):
         value = float(costs[place])
@@ -124,7 +124,7 @@ def _without_noise(costs: Floats) -> Floats:
 
 
 def _paired(one: Floats, other: Floats) -> Floats:
-    """Differences of costs; an infinite one is made larger than all others."""
+    """Differences of costs; infinite ones are replaced by one larger than all others."""
     with np.errstate(invalid="ignore"):
         found = np.where(one == other, 0.0, one - other)
     # to 10 digits: what is equal on paper has one rank
@@ -153,7 +153,7 @@ def signed_rank_test(differences: Floats) -> tuple[float, float]:
 
 @cache
 def _chances_of_sums(weights: tuple[int, ...]) -> Floats:
-    """The chance of each sum of weights of which each is taken with probability 1/2."""
+    """Probability of each sum of weights of which each is taken with probability 1/2."""
     chances = np.ones(1)
     for weight in weights:
         none = np.zeros(weight)
@@ -171,7 +171,7 @@ def holm(p_values: Sequence[float]) -> list[float]:
 
 
 def hodges_lehmann(differences: Floats) -> tuple[float | None, float | None, float | None]:
-    """The median of the means of any two differences, and the ends of its distribution-free 95 %
+    """Median of the pairwise means of differences with the ends of its distribution-free 95 %
     interval (Hollander and Wolfe, section 3.3); None where there are too few.
     """
     from scipy.stats import norm

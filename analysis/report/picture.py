@@ -1,4 +1,4 @@
-"""A picture as data: what is drawn, and the same in words, for pages, files and readers."""
+"""Pictures as data with a description in words, for pages, files and screen readers."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ class Chart:
     metrics: tuple[str, ...] = ()
 
     def table(self) -> Table:
-        """Its numbers."""
+        """Table of the numbers of the chart."""
         rows = []
         for series in self.series:
             tips = series.tips or series.labels or ("",) * len(series.x)
@@ -99,7 +99,7 @@ class Chart:
 
 @dataclass(frozen=True)
 class HeatMap:
-    """Values over two lists of names.
+    """Heat map of values over two lists of names.
 
     Attributes
     ----------
@@ -126,7 +126,7 @@ class HeatMap:
     worse: Literal["", "low", "high"] = ""
 
     def table(self) -> Table:
-        """Its numbers."""
+        """Table of the numbers of the heat map."""
         columns = (
             Column(f"{self.y_label} / {self.x_label}"),
             *(Column(name, _short, numeric=True) for name in self.x_names),
@@ -141,7 +141,7 @@ class HeatMap:
 
 @dataclass(frozen=True)
 class Drawing:
-    """A picture that draws itself (a game tree).
+    """Picture with a drawing function of its own (a game tree).
 
     Attributes
     ----------
@@ -159,13 +159,13 @@ class Drawing:
     numbers: Table | None = None
 
     def table(self) -> Table | None:
-        """Its numbers."""
+        """Table of the numbers of the drawing."""
         return self.numbers
 
 
 @dataclass(frozen=True)
 class Block:
-    """A part of a row of `BlockChart`.
+    """Block within a row of a `BlockChart`.
 
     Attributes
     ----------
@@ -183,7 +183,7 @@ class Block:
 
 @dataclass(frozen=True)
 class BlockChart:
-    """An answer as it is: rows (servers, machines) and what each holds, as blocks along it.
+    """Picture of an answer: rows (servers, machines) with the blocks that each holds.
 
     Attributes
     ----------
@@ -201,7 +201,7 @@ class BlockChart:
     note: str = ""
 
     def table(self) -> Table:
-        """Its numbers."""
+        """Table of the numbers of the block chart."""
         columns = (
             Column(self.y_label), Column("what"), Column(f"{self.x_label}, from", _short, True),
             Column("to", _short, True),
@@ -221,7 +221,7 @@ def answer_blocks(
     parts: Iterable[tuple[str, str, float] | tuple[str, str, float, str]],
     order: Iterable[str] = (),
 ) -> BlockChart:
-    """The picture of an answer whose rows hold their parts one behind the other.
+    """Block chart of an answer whose rows hold their parts one after the other.
 
     Parameters
     ----------
@@ -240,7 +240,7 @@ def answer_blocks(
 def answer_rows(
     title: str, x_label: str, y_label: str, rows: Mapping[str, Sequence[Block]]
 ) -> BlockChart:
-    """The picture of an answer by its rows, the first ones where there are many."""
+    """Block chart of an answer given by rows, truncated to the first ones."""
     filled = [row for row in rows.values() if row]
     shown = filled[:MOST_ROWS]
     left = len(filled) - len(shown)
@@ -260,7 +260,7 @@ LONGEST_CAPTION = 180
 
 
 def finding(picture: Picture) -> str:
-    """What this picture shows, in a line or two: the first sentence of it that says values."""
+    """Main statement of a picture: its first sentence with values, in a line or two."""
     sentences = re.split(r"(?<=[.!?]) +", picture.alt)
     caption = next((sentence for sentence in sentences if ": " in sentence), sentences[0])
     caption = caption[:1].upper() + caption[1:]
@@ -270,7 +270,7 @@ def finding(picture: Picture) -> str:
 
 
 def once(pictures: Iterable[Picture]) -> list[Picture]:
-    """The pictures without those that show the numbers of an earlier one, which says so."""
+    """Pictures without those that repeat the numbers of an earlier one, which then says so."""
     kept: list[Picture] = []
     for picture in pictures:
         same = next((place for place, known in enumerate(kept) if _same(known, picture)), None)
@@ -301,14 +301,14 @@ def _same(known: Picture, picture: Picture) -> bool:
 
 
 def _mapped(known: Picture, picture: Picture) -> bool:
-    """Whether both draw methods as points over the same two metrics."""
+    """Whether two pictures draw methods as points over the same two metrics."""
     if not (isinstance(known, Chart) and isinstance(picture, Chart)):
         return False
     return bool(known.metrics) and set(known.metrics) == set(picture.metrics)
 
 
 def _words(*texts: str) -> set[str]:
-    """The words and numbers of some texts."""
+    """Set of the words and numbers of some texts."""
     return set(re.findall(r"[^\s,:;()\[\]]+", " ".join(texts)))
 
 

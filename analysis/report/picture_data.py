@@ -1,4 +1,4 @@
-"""The records of a comparison's rows by method, and what several seeds say together."""
+"""Picture records of a comparison's rows by method, and their statistics over seeds."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def records_by_method(rows: Iterable[Row], needs: str) -> dict[str, list[Record]
 def over_seeds(
     values: Sequence[Sequence[float]],
 ) -> tuple[tuple[float, ...], tuple[float, ...], tuple[float, ...]]:
-    """Mean, least and most of lists, place by place; the last two empty when there is one list."""
+    """Mean, minimum and maximum of lists by index; the last two empty for a single list."""
     columns = list(zip(*values, strict=True))
     mean = tuple(sum(column) / len(column) for column in columns)
     if len(values) == 1:
@@ -60,7 +60,7 @@ def over_seeds(
 
 
 def means(by_method: Records, name: str) -> dict[str, tuple[float, ...]]:
-    """Each method's means over its seeds of an entry that is a list."""
+    """Means over seeds of a recorded list, by method."""
     return {
         method: over_seeds([record[name] for record in records])[0]
         for method, records in by_method.items()
@@ -68,7 +68,7 @@ def means(by_method: Records, name: str) -> dict[str, tuple[float, ...]]:
 
 
 def mean(by_method: Records, name: str) -> dict[str, float]:
-    """Each method's mean over its seeds of an entry that is a number."""
+    """Mean over seeds of a recorded number, by method."""
     return {
         method: sum(record[name] for record in records) / len(records)
         for method, records in by_method.items()
@@ -76,12 +76,12 @@ def mean(by_method: Records, name: str) -> dict[str, float]:
 
 
 def evenly(number: int, most: int) -> np.ndarray[Any, np.dtype[np.int64]]:
-    """The places of all of so many, or of `most` evenly spaced ones, first and last included."""
+    """Indices of all of `number` items, or of `most` evenly spaced ones including both ends."""
     return np.linspace(0, number - 1, min(number, most)).round().astype(np.int64)
 
 
 def extremes(values: Mapping[str, float], form: str = "g") -> str:
-    """Who has the least and who has the most, in words, for a picture's alternative text."""
+    """Text that names the methods with the least and largest value, for alternative text."""
     ends = [min(values.values()), max(values.values())]
     # a count in full, no power of ten
     least, most = (f"{end:,.0f}" if "e+" in f"{end:{form}}" else f"{end:{form}}" for end in ends)
@@ -106,7 +106,7 @@ class Group:
 
     @property
     def name(self) -> str:
-        """Short enough for a legend."""
+        """Name for a legend, short."""
         joined = ", ".join(self.methods)
         return joined if len(joined) < _LEGEND else f"{self.methods[0]} +{len(self.methods) - 1}"
 
@@ -126,8 +126,8 @@ def alike(values: Mapping[str, Any]) -> list[Group]:
 def curves(
     by_method: Records, numbers: Callable[[Record], Sequence[float]]
 ) -> list[tuple[Group, tuple[float, ...], tuple[float, ...], tuple[float, ...]]]:
-    """Each method's numbers over its seeds (mean, least, most, as of `over_seeds`), methods with
-    the same ones together.
+    """Numbers of each method over its seeds (mean, minimum, maximum as of `over_seeds`), methods
+    with equal numbers together.
 
     Least and most are empty where all seeds agree.
     """
@@ -139,19 +139,19 @@ def curves(
 
 
 def sharing(groups: Iterable[Group]) -> str:
-    """Which methods share a line, for a picture's note; "" when none do."""
+    """Note on which methods share a line; "" when none do."""
     return " ".join(
         f"{', '.join(group.methods)} share a line." for group in groups if len(group.methods) > 1
     )
 
 
 def shown_of(shown: int, total: int, words: str) -> str:
-    """How many of all are shown, for a note, before `words`; "" when none is left out."""
+    """Note on how many of all are shown, before `words`; "" when none is left out."""
     return f"{shown} of {total} {words}." if shown < total else ""
 
 
 def joined(*sentences: str) -> str:
-    """The sentences there are, for a note."""
+    """Join the nonempty sentences of a note."""
     return " ".join(sentence for sentence in sentences if sentence)
 
 
@@ -164,7 +164,7 @@ def file_name(text: str) -> str:
 
 
 def rounded(values: Iterable[float], digits: int = 4) -> list[float]:
-    """Floats to so many significant digits, for a record that stays small."""
+    """Floats rounded to `digits` significant digits, to keep a record small."""
     return [float(f"{value:.{digits}g}") for value in values]
 
 

@@ -1,4 +1,4 @@
-"""Pictures for a notebook or a script: of an answer, and of how a search went."""
+"""Pictures for notebooks and scripts: of an answer, and of the course of a search."""
 
 from __future__ import annotations
 
@@ -36,14 +36,14 @@ class Plot:
 
     @property
     def figure(self) -> Figure:
-        """The matplotlib figure, to be changed or saved by the reader."""
+        """Matplotlib figure of the picture, which may be changed or saved."""
         return figure(self.picture)
 
     @validate_options
     def save(
         self, place: str | os.PathLike[str], formats: Sequence[str] = ("pdf", "png")
     ) -> list[Path]:
-        """Write it into a file, `save("x.png")`, or into a folder, `save("figures")`.
+        """Write the picture into a file, `save("x.png")`, or into a folder, `save("figures")`.
 
         Parameters
         ----------
@@ -115,7 +115,7 @@ def plot(
 
 
 def pictures_of(instance: Instance, answer: Solution | run.Result, **options: Any) -> list[Picture]:
-    """Every picture there is of an answer; see `plot`."""
+    """All pictures of an answer; see `plot`."""
     solution = answer.solution if isinstance(answer, run.Result) else answer
     if solution is None:
         raise InvalidOption("the result holds no answer; expected one with a solution")
@@ -147,7 +147,7 @@ def pictures_of(instance: Instance, answer: Solution | run.Result, **options: An
 
 @validate_options
 def plot_trace(result: run.Result) -> Plot:
-    """The value and the bound of a search over time: the gap is between them.
+    """Plot of value and bound of a search over time.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Charts and heat maps as matplotlib figures: axes, legends, markers, names of points."""
+"""Charts and heat maps as matplotlib figures with axes, legends, markers and labels."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ _MOST_NUMBERS = 16
 
 
 def chart_figure(chart: Chart, width: float | None = None) -> Figure:
-    """A chart, `width` inches wide: series over two axes, the legend above, names of points."""
+    """Matplotlib figure of a chart, `width` inches wide, with its legend above."""
     from matplotlib.figure import Figure
 
     across = width or _SIZE[0]
@@ -111,14 +111,14 @@ def chart_figure(chart: Chart, width: float | None = None) -> Figure:
 
 
 def _dots(chart: Chart) -> bool:
-    """Whether a chart over categories has series of points: no line joins categories."""
+    """Whether a chart over categories shows points; lines never join categories."""
     return any(series.style != "bars" for series in chart.series)
 
 
 def _categories(
     axes: Axes, chart: Chart, names: Sequence[str], lying: bool, letters: float
 ) -> None:
-    """Bars or points over categories; where they lie, each category is a row, the first on top."""
+    """Draw bars or points over categories; `lying`: each category is a row, the first on top."""
     bars = [place for place, series in enumerate(chart.series) if series.style == "bars"]
     for place, series in enumerate(chart.series):
         at = [float(names.index(x)) for x in series.x]
@@ -155,7 +155,7 @@ def _color(series: Series, place: int) -> str:
 
 
 def _clear_ticks(drawn: Figure, axes: Axes, names: Literal["x", "y", ""]) -> None:
-    """Leave out every second tick as long as the labels of two touch, but for an axis of names."""
+    """Hide every second tick as long as two labels overlap, except on an axis of names."""
     from matplotlib.ticker import FixedLocator
 
     for which, along in (("x", 0), ("y", 1)):
@@ -172,7 +172,7 @@ def _clear_ticks(drawn: Figure, axes: Axes, names: Literal["x", "y", ""]) -> Non
 
 
 def _many(chart: Chart) -> bool:
-    """Whether a chart has too many lines to distinguish, over numbers, and no named points."""
+    """Whether a chart over numbers has too many lines to distinguish and no named points."""
     lines = [series for series in chart.series if series.style not in ("bars", "points")]
     plain = not any(series.labels for series in chart.series)
     numbers = not any(isinstance(x, str) for series in chart.series for x in series.x)
@@ -180,7 +180,7 @@ def _many(chart: Chart) -> bool:
 
 
 def _frames(chart: Chart, width: float, across: int) -> Figure:
-    """A chart of many lines: a frame for each, on the same axes, with the others gray behind it."""
+    """Figure of many lines: a frame for each, on the same axes, with the others in gray."""
     from matplotlib.figure import Figure
 
     down = -(-len(chart.series) // across)
@@ -204,7 +204,7 @@ def _frames(chart: Chart, width: float, across: int) -> Figure:
 
 
 def _one_line(lines: Sequence[Series]) -> tuple[list[float], list[float]]:
-    """All lines as one with gaps between them, which a page holds once; steps as their corners."""
+    """Join lines into one with gaps, which a page stores once; steps become their corners."""
     x: list[float] = []
     y: list[float] = []
     for line in lines:
@@ -218,7 +218,7 @@ def _one_line(lines: Sequence[Series]) -> tuple[list[float], list[float]]:
 
 
 def _scale(axes: Axes, which: Literal["x", "y"], scale: Scale, values: Iterable[Any]) -> None:
-    """Set an axis' scale; a log one with zeros is linear up to the least positive value."""
+    """Set the scale of an axis; a log scale with zeros is linear up to the least positive value."""
     from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator, NullLocator
 
     if scale == "time":
@@ -269,7 +269,7 @@ def _tick_text(value: float) -> str:
 
 
 def _points(axes: Axes, series: Series, x: Sequence[float], color: str, place: int) -> None:
-    """Everything of a series over numbers but its names: line, markers, intervals, tooltips."""
+    """Draw a series over numbers without its names: line, markers, intervals, tooltips."""
     if series.style == "bars":
         axes.bar(x, list(map(_number, series.y)), label=_said(series.name), color=color)
         _intervals(axes, series, x)
@@ -291,7 +291,7 @@ def _points(axes: Axes, series: Series, x: Sequence[float], color: str, place: i
 
 
 def _dash(place: int) -> Any:
-    """Another one for each line, and another one when a color comes round again."""
+    """Dash pattern of a line by its index, different when a color is used again."""
     return DASHES[(place + place // len(COLOURS)) % len(DASHES)]
 
 
@@ -311,7 +311,7 @@ def _intervals(axes: Axes, series: Series, x: Sequence[float], lying: bool = Fal
 def _name_points(
     drawn: Figure, axes: Axes, series: Sequence[Series], names: Sequence[str], lying: bool
 ) -> None:
-    """Names beside points where they cover nothing, with a thin line to a point far off."""
+    """Label points where labels overlap nothing, with a thin line to a distant point."""
     drawn.draw_without_rendering()  # settles the layout, and with it where the points are
     drawn.set_layout_engine("none")
     to_page = 72 / drawn.dpi
@@ -367,7 +367,7 @@ def _name_points(
 
 
 def _along(line: Line2D, to_page: float) -> list[tuple[float, float]]:
-    """Places every few points along a line, on the page."""
+    """Positions every few points along a line, on the page."""
     import numpy as np
 
     vertices = np.array(line.get_xydata(), dtype=float)
@@ -387,7 +387,7 @@ def _along(line: Line2D, to_page: float) -> list[tuple[float, float]]:
 
 
 def _places(chart: Chart, series: Series) -> list[float]:
-    """Where a series' points are on the x axis: matplotlib counts dates in days."""
+    """x coordinates of a series' points: matplotlib counts dates in days."""
     unit = 86_400.0 if chart.x_scale == "time" else 1.0
     return [_number(x) / unit for x in series.x]
 
@@ -397,26 +397,26 @@ def _number(value: Any) -> float:
 
 
 def _cut(text: str, room: float) -> str:
-    """A name in so many letters; the picture's table has the whole."""
+    """Name cut to a number of letters; the picture's table has it in full."""
     most = max(int(room), 8)
     return text if len(text) <= most else f"{text[: most - 3]}..."
 
 
 def _said(text: str) -> str:
-    """Text as it is: matplotlib reads mathematics between dollars, and hides "_" in legends."""
+    """Text escaped for matplotlib, which reads $...$ as mathematics and hides "_" in legends."""
     return ("\u200b" if text.startswith("_") else "") + sanitize_for_terminal(text).replace(
         "$", r"\$"
     )
 
 
 def _in_lines(text: str, letters: float, most: int = 3) -> str:
-    """The label of an axis, in so many lines at most of so many letters."""
+    """Label of an axis in at most `most` lines of `letters` letters."""
     lines = textwrap.wrap(_said(text), int(letters), max_lines=most, placeholder=" ...")
     return "\n".join(lines)
 
 
 def _label(axes: Axes, x_label: str, y_label: str) -> None:
-    """Label the axes; a label that may be longer than its axis stands amid the whole figure."""
+    """Label the axes; a label longer than its axis is centered on the whole figure."""
     drawn: Any = axes.figure
     wide, tall = drawn.get_size_inches() * 10
     for text, most, short, long, lines in (
@@ -430,12 +430,12 @@ def _label(axes: Axes, x_label: str, y_label: str) -> None:
 
 
 def _beside(drawn: Figure) -> int:
-    """Lines that a label beside an axis may take of a figure's width."""
+    """Number of lines of a label beside an axis that fit a figure's width."""
     return max(1, min(3, int(drawn.get_figwidth() / 1.5)))
 
 
 def heat_map_figure(chart: HeatMap, width: float | None = None) -> Figure:
-    """A heat map, with its values in the cells where they are few."""
+    """Matplotlib figure of a heat map, with values in the cells where there are few."""
     import numpy as np
     from matplotlib.colors import TwoSlopeNorm
     from matplotlib.figure import Figure
@@ -515,13 +515,13 @@ def heat_map_figure(chart: HeatMap, width: float | None = None) -> Figure:
 
 
 def _fit_across(drawn: Figure, axes: Axes, columns: int, letters: int) -> bool:
-    """Whether texts of so many letters fit into the columns of a heat map side by side."""
+    """Whether texts of `letters` letters fit side by side into the columns of a heat map."""
     drawn.draw_without_rendering()
     return axes.get_window_extent().width / columns * 72 / drawn.dpi >= letters * _LETTER + 3
 
 
 def blocks_figure(chart: BlockChart, width: float | None = None) -> Figure:
-    """Rows of blocks, each with its label where it has room; a legend of few kinds."""
+    """Figure of rows of blocks with labels where they fit; legend for a few kinds."""
     from matplotlib.figure import Figure
 
     across = width or _SIZE[0]

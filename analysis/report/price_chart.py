@@ -1,4 +1,4 @@
-"""The map of what fairness costs: the proved frontier as a line, every policy a point."""
+"""Map of efficiency against fairness: the proved frontier as a line, each policy a point."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def price_chart(
     name: str,
     title: str,
 ) -> Chart:
-    """One map.
+    """Chart of one frontier with the policies as points.
 
     Two staircases: what is proved (nothing beyond it is possible) and what was found (it holds
     until the next answer, which is more efficient and less fair). They meet in the proved points;
@@ -104,7 +104,7 @@ def price_chart(
 
 
 def _direction(frontier: PriceFrontier, fair: Metric) -> int:
-    """1 where a limit is at most so much, -1 where at least: by the metric or the limits' order."""
+    """1 for an upper limit of fairness, -1 for a lower one, by the metric or order of limits."""
     if fair.sense:
         return -1 if fair.sense == "max" else 1
     known = [
@@ -118,7 +118,7 @@ def _direction(frontier: PriceFrontier, fair: Metric) -> int:
 def _together(
     points: Sequence[tuple[float, float, str, str]],
 ) -> list[tuple[float, float, str, str]]:
-    """Points that coincide as one, with all names, three on a line."""
+    """Coinciding points as one point with all names, three on a line."""
     groups: dict[tuple[str, str], list[tuple[float, float, str, str]]] = {}
     for point in points:
         groups.setdefault((f"{point[0]:.9g}", f"{point[1]:.9g}"), []).append(point)
@@ -140,7 +140,7 @@ def _together(
 def _found(
     points: Sequence[PricePoint], x_sign: int, efficient: Metric
 ) -> list[tuple[float, float]]:
-    """(fairness reached, value) of the answers that no other beats in both, the fairest first."""
+    """(fairness reached, value) of the answers that are not dominated, the fairest first."""
     answers = [(_across(point), point.value) for point in points if point.value is not None]
     known = [(x, y) for x, y in answers if x is not None and y is not None]
     y_sign = -1 if efficient.sense == "max" else 1
@@ -179,7 +179,7 @@ def _bounds(
 
 
 def _across(point: PricePoint) -> float | None:
-    """Where an answer stands: at the fairness it reaches, which its limit only requires."""
+    """Fairness that an answer reaches, which may be better than its limit."""
     return (
         None if point.value is None else point.reached if point.reached is not None else point.limit
     )
@@ -232,7 +232,7 @@ def _alt(
 
 
 def _four(value: float | None) -> str:
-    """Four digits, or all of a large number: no powers of ten in a sentence."""
+    """Number with four digits, or all digits of a large one, without powers of ten."""
     if value is None:
         return "none"
     return f"{value:.4g}" if abs(value) < 1e4 else f"{value:.0f}"

@@ -1,5 +1,5 @@
-"""Rows of several files as those of one comparison: the last of a key, checked; methods and
-instances of one name that differ get names of their own.
+"""Rows of several files read as one comparison: the last row of a key counts, and different methods
+or instances of one name are renamed.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def gather(paths: Sequence[str | os.PathLike[str]]) -> list[Row]:
 
 
 def require_answers(rows: Sequence[Row], where: str) -> None:
-    """Refuse rows that have nothing to show: none at all, or only failures."""
+    """Refuse rows without any answer."""
     if not rows:
         raise InvalidFile(f"{where}: no rows; make some with cotenant compare ... --out RUNS.jsonl")
     if not any(row["metrics"] or row.get("frontiers") for row in rows):
@@ -106,7 +106,7 @@ def _name(
     group: Callable[[Row], tuple[Any, ...]],
     facts: Callable[[Row], Facts],
 ) -> None:
-    """Add to a name what differs among the rows of its group."""
+    """Add to a name the facts in which the rows of its group differ."""
     groups: dict[tuple[Any, ...], list[Row]] = defaultdict(list)
     for row in rows:
         if row.get("kind", "run") == "run":
@@ -131,5 +131,5 @@ def _fact(name: str, value: Any) -> str:
 
 
 def format_counts(values: Iterable[str]) -> str:
-    """Words with how often each occurs, such as "optimal 3, feasible 2"."""
+    """Values with their frequencies, such as "optimal 3, feasible 2"."""
     return ", ".join(f"{name} {count}" for name, count in Counter(values).most_common())

@@ -1,4 +1,4 @@
-"""Which methods differ significantly, as tables and critical-difference diagrams."""
+"""Tables and critical-difference diagrams of significant differences between methods."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ def require_against(against: str | None, problems: Sequence[str], methods: Any) 
 
 
 def _table(ranking: Ranking, metric: Metric) -> Table:
-    """The methods beside the reference."""
+    """Table of the methods compared with the reference."""
     bare = replace(metric, unit="")
 
     def signed(value: float | None) -> str:
@@ -130,7 +130,7 @@ def _table(ranking: Ranking, metric: Metric) -> Table:
 
 
 def _drawing(problem: str, metric: Metric, ranking: Ranking, count: int) -> Drawing:
-    """The critical-difference diagram, and the mean ranks with the groups as letters."""
+    """Critical-difference diagram with its mean ranks, the groups as letters."""
     rows = [
         (name, rank, " ".join(
             letter for letter, group in zip(ascii_lowercase, ranking.groups, strict=False)
@@ -159,8 +159,8 @@ _AXIS, _ROW, _BAR, _LETTER = 52.0, 4.2, 2.2, 1.95
 
 
 def _figure(ranking: Ranking) -> Figure:
-    """The diagram by matplotlib, in millimeters: the better half of the methods on the left, the
-    best on top, a bar for each group.
+    """Matplotlib diagram in millimeters: the better half of the methods on the left, the best on
+    top, a bar for each group.
     """
     from matplotlib.figure import Figure
 

@@ -1,4 +1,4 @@
-"""The findings of a comparison in words: who is best, how far the others are, what failed."""
+"""Sentences on a comparison: the best method, the distance of the others, and failures."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _MOST_REASONS = 3
 
 
 def problem_sentences(lines: Sequence[Line], metrics: Sequence[Metric]) -> Iterator[str]:
-    """One problem in words.
+    """Sentences about the comparison on one problem.
 
     Parameters
     ----------
@@ -45,7 +45,7 @@ def problem_sentences(lines: Sequence[Line], metrics: Sequence[Metric]) -> Itera
 def _gap_sentence(
     metric: Metric, scores: Sequence[Score], lines: Sequence[Line], instances: int
 ) -> str:
-    """Who reaches the proved bound on a metric, who comes closest else, and who is farthest."""
+    """Sentence on methods that reach a metric's proved bound or come closest, and the farthest."""
     in_units = aggregate.in_units(lines, metric.name)
     means = {score.method: score.gaps[metric.name] for score in scores if metric.name in score.gaps}
     known = {method: mean.value for method, mean in means.items() if mean.value is not None}
@@ -69,7 +69,7 @@ def _gap_sentence(
         return away_from("it", value, metric, in_units)
 
     def some(end: float) -> tuple[str, str, str]:
-        """The methods as far, as printed, as one end: names, verb, and over how many instances."""
+        """Methods with the same printed gap as one end: names, verb, and number of instances."""
         several = [method for method, value in others.items() if far(value) == far(end)]
         fewer = {means[method].count for method in several}
         over = (

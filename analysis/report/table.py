@@ -1,4 +1,4 @@
-"""A table as data, and its forms but the page's HTML: terminal, CSV, LaTeX, Markdown."""
+"""Tables as data, written as terminal text, CSV, LaTeX and Markdown."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ...instances.problem.text import sanitize_for_terminal
 
 
 def words(value: Any) -> str:
-    """A value as text: "-" for none, everything else as it is."""
+    """Value as text: "-" for None, everything else unchanged."""
     return "-" if value is None else str(value)
 
 
@@ -49,8 +49,8 @@ class Column:
 @validate_options
 @dataclass(frozen=True)
 class Table:
-    """Rows of values under columns. Names of instances and files stand in it: what it gives out is
-    printable.
+    """Rows of values under columns. Names from instances and files occur in it, so its output is
+    made printable.
 
     Attributes
     ----------
@@ -103,13 +103,13 @@ class Table:
         return sanitize_for_terminal(found)
 
     def texts(self) -> list[list[str]]:
-        """Every row as people read it."""
+        """Texts of every row for people."""
         places = [place for place, column in enumerate(self.columns) if column.people]
         return [[self.text(row, place) for place in places] for row in self.rows]
 
     def only(self, names: Sequence[str]) -> Table:
-        """The table with the column that names its rows, and those named, in that order; whole
-        when it has none of them.
+        """Table with the name column and the given columns, in that order; unchanged if it has none
+        of them.
 
         `names` are headings, with or without their unit, or the keys that programs read.
         """
@@ -131,7 +131,7 @@ class Table:
 
     @property
     def headings(self) -> tuple[Column, ...]:
-        """The columns that people see."""
+        """Columns that people see."""
         return tuple(column for column in self.columns if column.people)
 
     def write(self, form: str) -> str:
@@ -174,8 +174,8 @@ class Table:
 
 
 def stacked(name: str, tables: Sequence[Table]) -> Table:
-    """Several tables as one, for programs: their rows below each other, after the title of each
-    where there are several; a column is there once, and empty for a table that lacks it.
+    """Join several tables for programs: rows below each other, after their titles if there are
+    several; equal columns are merged, missing cells empty.
     """
     keys = dict.fromkeys(one.key or one.name for table in tables for one in table.columns)
     rows: list[tuple[Any, ...]] = []
@@ -194,7 +194,7 @@ def bare(heading: str) -> str:
 
 
 def _pipe(text: str) -> str:
-    """Text in Markdown: nothing in it is a mark, or HTML."""
+    """Text escaped for a cell of a Markdown table."""
     return "".join(
         f"\\{letter}" if letter in "\\`*_[]<>|" else letter for letter in " ".join(text.split())
     )

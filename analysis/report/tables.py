@@ -1,4 +1,4 @@
-"""The tables of the command line and the page: a result, a comparison, the catalogue, facts."""
+"""Tables of the command line and the page: results, comparisons, the catalog, facts."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ _NAME, _VALUE = Column("name", bold=True), Column("value")
 
 
 def result_tables(result: Result, metrics: Sequence[Metric], most: int | None) -> Iterator[Table]:
-    """One result: how good the answer is, the answer (at most so many rows of it), and last its
-    metrics with its certificate.
+    """Tables of one result: its quality, at most `most` rows of its answer, and its metrics with
+    its certificate.
     """
     yield _result_table(result, metrics)
     yield from _answer_tables(result, most)
@@ -46,7 +46,7 @@ def result_tables(result: Result, metrics: Sequence[Metric], most: int | None) -
 
 
 def _result_table(result: Result, metrics: Sequence[Metric]) -> Table:
-    """One result: what was run, and how good the answer is."""
+    """Table of one result: what was run, and its value and bound."""
     levels = list(result.certificate.get("levels", []))
     status = proved({"status": result.status.value, "levels": levels})
     sentence = result.status.sentence if status == result.status.value else "see the levels below"
@@ -87,8 +87,8 @@ def _result_table(result: Result, metrics: Sequence[Metric]) -> Table:
 
 
 def _answer_tables(result: Result, most: int | None) -> Iterator[Table]:
-    """The answer with names, at most so many rows of it, and in rounds where its options ask for
-    them; nothing without an answer.
+    """Tables of the answer with names, at most `most` rows, and of its rounds if its options ask
+    for them; none without an answer.
     """
     found = result.described(most)
     if found is None:
@@ -124,7 +124,7 @@ def _amount(value: Any) -> str:
 def comparison_tables(
     comparison: Comparison, sources: Mapping[str, str] = MappingProxyType({})
 ) -> dict[InstanceKey, Table]:
-    """The table of each instance: methods down, metrics and gaps across; failures said below it.
+    """Table of each instance by method, with metrics and gaps; failures are notes below it.
 
     `sources`: what to say below each table, by the instance's fingerprint.
     """
@@ -150,8 +150,8 @@ def comparison_tables(
 
 
 def require_columns(problems: Iterable[str], names: Sequence[str], own: Iterable[str] = ()) -> None:
-    """Refuse, before any work, a heading that no table of these problems' comparison has; `own`
-    are the names of the user's own metrics.
+    """Refuse, before any work, a heading that no table of these problems' comparison has; `own` are
+    the names of the user's own metrics.
     """
     keys = list(own)
     known = ["method", "status", "seeds", "seconds", "gain by lying"]
@@ -168,7 +168,7 @@ def require_columns(problems: Iterable[str], names: Sequence[str], own: Iterable
 
 
 def methods_table(methods: Sequence[Any]) -> Table:
-    """The catalogue's methods: name, kind, objective, what each does, its options, its source."""
+    """Table of the catalog's methods: name, kind, objective, meaning, options, source."""
     columns = tuple(
         map(Column, ("problem", "method", "kind", "optimizes", "what", "options", "source"))
     )
@@ -188,7 +188,7 @@ def methods_table(methods: Sequence[Any]) -> Table:
 
 
 def methods_page(methods: Sequence[Any]) -> Table:
-    """The names of all methods on a page: a row a problem, what proves and what does not."""
+    """Table of all method names: a row for each problem, exact methods and others apart."""
     rows = []
     for problem in dict.fromkeys(m.problem for m in methods):
         exact: list[str] = []
@@ -202,7 +202,7 @@ def methods_page(methods: Sequence[Any]) -> Table:
 
 
 def methods_in_words(methods: Sequence[Any]) -> Iterator[Table]:
-    """The same for a narrow terminal: a table per problem, each method's facts as one text."""
+    """Methods for a narrow terminal: a table per problem, each method's facts as one text."""
     for problem in dict.fromkeys(m.problem for m in methods):
         rows = []
         for m in methods:
@@ -223,7 +223,7 @@ def methods_in_words(methods: Sequence[Any]) -> Iterator[Table]:
 
 
 def method_tables(method: Any) -> Iterator[Table]:
-    """One method: what it is, each of its options (meaning, default, values), and its routes."""
+    """Tables of one method: its facts, its options (meaning, default, values), its routes."""
     facts = {
         "what": method.summary, "kind": method.kind, "optimizes": method.objective,
         "needs": method.precondition_text,
@@ -240,7 +240,7 @@ def method_tables(method: Any) -> Iterator[Table]:
 
 
 def options_table(function: Callable[..., Any], name: str) -> Table:
-    """The options of a function, each with its meaning, default and values."""
+    """Table of the options of a function with meaning, default and values."""
     rows = [
         (option.name, option.default or "must be given", _option_in_words(option))
         for option in described(function)
@@ -260,7 +260,7 @@ def options_table(function: Callable[..., Any], name: str) -> Table:
 
 
 def _option_in_words(option: Option) -> str:
-    """What an option means and takes; the values stand there once where its meaning names them."""
+    """Meaning and values of an option, without values that its meaning already names."""
     several = len(option.choices) > 1
     named = several and all(f'"{choice}"' in option.meaning for choice in option.choices)
     if not option.takes or named or option.takes.split(", ")[-1] in option.meaning:
@@ -269,7 +269,7 @@ def _option_in_words(option: Option) -> str:
 
 
 def facts_table(facts: Mapping[str, object], title: str) -> Table:
-    """Names and values, two columns."""
+    """Table of names and values in two columns."""
     return Table(slug(title), title, (_NAME, _VALUE), tuple(facts.items()), heading=False)
 
 
@@ -285,7 +285,7 @@ def figure(value: float | None, metric: Metric) -> str:
 
 
 def difference(value: float, metric: Metric) -> str:
-    """A difference of a metric as text; one that would show as 0 has two digits of its own."""
+    """Difference of a metric as text; one that would round to 0 has two significant digits."""
     text = figure(value, metric)
     if value and not any(digit in text.removesuffix(metric.unit) for digit in "123456789"):
         return f"{value:.2g}{f' {metric.unit}' if metric.unit else ''}"
@@ -304,7 +304,7 @@ def percent(value: float | None) -> str:
 
 
 def away_from(what: str, value: float, metric: Metric, in_units: bool) -> str:
-    """How far a value of a metric is from `what`, in words: a fraction, or in the metric's unit."""
+    """Distance of a metric's value from `what` as text: a fraction, or in the metric's unit."""
     if in_units:
         side = "above" if metric.sense == "min" else "below"
         return f"{difference(value, metric)} {side} {what}"
@@ -317,7 +317,7 @@ def seconds_text(value: float | None) -> str:
 
 
 def one_line(text: str, most: int = 200) -> str:
-    """A text of any length as one line that can be read; rows keep the whole of it."""
+    """Text of any length shortened to one line; rows keep the whole text."""
     flat = " ".join(text.split())
     return flat if len(flat) <= most else f"{flat[: most - 3]}..."
 
@@ -344,7 +344,7 @@ def proved(line: Line | Row) -> str:
 
 
 def level_gap(level: Mapping[str, Any]) -> str:
-    """How far a level's value is from its own bound, in words."""
+    """Distance of a level's value from its own bound as text."""
     if level["value"] is None or level["bound"] is None:
         return "no bound" if level["bound"] is None else "no value"
     if not level["bound"]:
@@ -353,14 +353,14 @@ def level_gap(level: Mapping[str, Any]) -> str:
 
 
 def _away(level: Mapping[str, Any]) -> str:
-    """What a level's bound proves of it."""
+    """Statement that the bound of a level proves."""
     if level["status"] == "optimal":
         return ": optimal"
     return f": {level['status']}" if level["bound"] is None else f": {level_gap(level)}"
 
 
 def slug(text: str) -> str:
-    """A text as a file's name: lower-case letters and digits joined by hyphens."""
+    """Text as a file name: lower-case letters and digits joined by hyphens."""
     return (
         "-".join("".join(letter if letter.isalnum() else " " for letter in text.lower()).split())
         or "table"
@@ -487,7 +487,7 @@ _CERTIFIED = (
 
 
 def _gain(line: Line) -> Any:
-    """What an agent gains by its best misreport, and what none passes where that is not exact."""
+    """Gain of an agent by its best misreport, with its bound where it is not exact."""
     if (found := line.get("manipulation")) is None:
         return None
     most = found["gain_at_most"]
@@ -501,7 +501,7 @@ def _scale(lines: Sequence[Line], metric: str) -> float:
 
 
 def _with_spread(value: float | None, spread: float | None, metric: Metric) -> Any:
-    """A mean and, where the seeds differ, how much."""
+    """Mean with its standard deviation over seeds, if seeds differ."""
     if value is None or not spread:
         return value
     bare = replace(metric, unit="")

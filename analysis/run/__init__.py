@@ -1,1 +1,1 @@
-"""Running: one method on one instance, and comparisons, here, in processes, on a cluster."""
+"""Runs of one method on one instance, and comparisons in one process, several, or a cluster."""

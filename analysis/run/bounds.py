@@ -1,4 +1,4 @@
-"""A table of instances, each with the best answers and the best proved bounds that anybody showed.
+"""Tables of instances with the best known answers and the best proved bounds.
 
 A table is a file of JSON lines, with a row for each instance and each accepted proof about it,
 which it names by their paths. Nothing is believed: of a row only its set and date are what somebody
@@ -57,7 +57,7 @@ LEVEL = {"objective": str, "sense": "min|max", "value": int | float | None,
 
 
 def _first_with(problem: str, method: str) -> str:
-    """The first method with the objectives and the checker of this one: it asks the same."""
+    """First method of a problem with the same objectives and checker as this one."""
     asked = methods_of(problem)
     return next(name for name, what in asked.items() if what[1:] == asked[method][1:])
 
@@ -103,7 +103,7 @@ def _judged(path: Path, proof: Path | None) -> BoundRow:
 
 
 def _in_json(claim: BoundRow, integer: frozenset[str]) -> BoundRow:
-    """An accepted claim in numbers of JSON; a bound on an integer is rounded to one."""
+    """Accepted claim in JSON numbers; a bound on an integer is rounded to one."""
     level = {name: claim[name] for name in LEVEL}
     for name in ("value", "bound"):
         if (given := claim[name]) is not None:
@@ -116,7 +116,7 @@ def _in_json(claim: BoundRow, integer: frozenset[str]) -> BoundRow:
 
 @validate_options
 def read_table(table: str | os.PathLike[str]) -> list[BoundRow]:
-    """The rows of a table; raises InvalidFile for what is none."""
+    """Rows of a table; raises InvalidFile for anything else."""
     rows = list[BoundRow]()
     for number, line in enumerate(read_text(Path(table)).splitlines(), start=1):
         rows.append(row := parse_json(line, f"{table}, line {number},"))
@@ -130,7 +130,7 @@ def read_table(table: str | os.PathLike[str]) -> list[BoundRow]:
 
 
 def _misfit(part: Any, fields: dict[str, Any]) -> str:
-    """The first field that is missing, or not of its type or pattern; "" when all are."""
+    """First field that is missing or violates its type or pattern; "" when none does."""
     for name, kind in fields.items():
         value = part.get(name, ...) if isinstance(part, dict) else ...
         text = isinstance(kind, str)
@@ -141,10 +141,10 @@ def _misfit(part: Any, fields: dict[str, Any]) -> str:
 
 @validate_options
 def known(rows: Sequence[BoundRow]) -> list[BoundRow]:
-    """Join rows to one for each question about an instance: the best `value` and the best `bound`
-    of any, the `proof` of the bound (or ""), the levels of the best answer, and `status`:
-    "infeasible", "equilibrium", "closed" (the best answer has the value of the best bound, and at
-    further levels of its own), or "open".
+    """Join the rows of each question about an instance: the best `value` and the best `bound` of
+    any row, `answer` and `proof`, the contents that show them (or ""), the levels of the best
+    answer, and `status`: "infeasible", "equilibrium", "closed" (the best answer has the value of
+    the best bound, and at further levels of its own), or "open".
     """
     groups: dict[str, list[BoundRow]] = {}
     for row in rows:
@@ -172,7 +172,7 @@ def _question(row: BoundRow) -> str:
 
 
 def _ranks(row: BoundRow, name: str) -> tuple[float, ...]:
-    """A row's values or bounds, level by level, the better the less; more levels are better."""
+    """Values or bounds of a row, level by level, smaller being better; more levels are better."""
     ranks = []
     for level in row["levels"]:
         least = (level["sense"] == "min") == (name == "value")
@@ -239,7 +239,7 @@ def _seen_from(table: str | os.PathLike[str], path: Path) -> str:
 
 
 def _taken(rows: Sequence[BoundRow], fresh: BoundRow) -> BoundRow:
-    """What is known with a fresh row; raises NotAdded when it is nothing better, or impossible."""
+    """Known facts joined with a fresh row; raises NotAdded if it improves nothing or conflicts."""
     before, after = ({_question(row): row for row in known(every)}
                      for every in (rows, [*rows, fresh]))  # fmt: skip
     row, old = after[_question(fresh)], before.get(_question(fresh))
@@ -263,8 +263,8 @@ def _taken(rows: Sequence[BoundRow], fresh: BoundRow) -> BoundRow:
 def check(
     table: str | os.PathLike[str], *, jobs: Annotated[int, AtLeast(1)] = 1
 ) -> Iterator[tuple[BoundRow, str]]:
-    """Judge again the proof of each row of a table, so many at the same time; yields each row with
-    what of it is not borne out by its files: "" when all is.
+    """Verify again the proof of each row of a table, `jobs` at the same time; yields each row with
+    the claims that its files do not prove: "" when there are none.
     """
     rows = read_table(table)
     with ThreadPoolExecutor(jobs) as pool:
@@ -272,7 +272,7 @@ def check(
 
 
 def _broken(folder: Path, row: BoundRow) -> str:
-    """What of a row its files do not bear out."""
+    """Claims of a row that its files do not prove."""
     path = folder / row["instance"]
     try:
         path = path if path.exists() else locate(row["instance"])

@@ -1,4 +1,4 @@
-"""One run of a comparison: a cell, and the row it gives whatever happens."""
+"""One run of a comparison: its cell, and the row that it gives even if it fails."""
 
 from __future__ import annotations
 
@@ -56,19 +56,19 @@ class Cell:
 
     @property
     def parts(self) -> int:
-        """How often its time limit it may take."""
+        """Number of time limits that the cell may take."""
         return 1 + (self.prove is not None) + self.manipulation
 
     @property
     def own(self) -> list[Callable[..., Any]]:
-        """The functions of the user's own in it: the method, those among its options, measures."""
+        """Functions of the user in the cell: the method, those among its options, measures."""
         judges = (*self.measures.metrics, *self.measures.rules)
         given = (self.method, *self.options.values(), *judges)
         return [value for value in given if callable(value)]
 
     @property
     def name(self) -> str:
-        """The method's name in tables."""
+        """Name of the method in tables."""
         return (
             self.method
             if isinstance(self.method, str)
@@ -77,8 +77,8 @@ class Cell:
 
     @cached_property
     def key(self) -> str:
-        """What identifies the cell in a JSONL file: what is run, on what, how, and by which version
-        of this package, and of the user's own code.
+        """Identifier of the cell in a JSONL file: instance, method, options, settings, version of
+        this package, and code of the user's functions.
         """
         where = (
             ""
@@ -104,7 +104,7 @@ class Cell:
 
 
 def run_cell(cell: Cell) -> Row:
-    """One row, of JSON values: the run's summary or its error; KeyboardInterrupt passes."""
+    """Run a cell and return its row, with the result or the error; KeyboardInterrupt passes."""
     try:
         if cell.kind == "frontier":
             return _as_read(_run_frontier(cell))
@@ -133,7 +133,7 @@ def run_cell(cell: Cell) -> Row:
 
 
 def _proved(cell: Cell, result: Result) -> Row:
-    """The proof of its answer, made and judged; what fails in it never takes the answer with it."""
+    """Fields of a row about the proof of its answer; a failure to prove never loses the answer."""
     if cell.prove is None or cell.predict is not None:
         return {}
     name = f"{result.problem}-{result.method}-{sha256(cell.key.encode()).hexdigest()[:8]}"
@@ -147,7 +147,7 @@ def _proved(cell: Cell, result: Result) -> Row:
 
 
 def _manipulated(cell: Cell) -> Row:
-    """What an agent gains at most by a misreport; a search that fails leaves the run its answer."""
+    """Fields of a row about the best misreport; a failed search never loses the answer."""
     if not cell.manipulation or analysis_of(cell.instance.problem).reports is None:
         return {}
     given = (cell.instance, cell.method, None, cell.time_limit)
@@ -162,13 +162,13 @@ def _manipulated(cell: Cell) -> Row:
 
 
 def failed_row(cell: Cell, error: BaseException) -> Row:
-    """The row of a run that failed, with its reason."""
+    """Row of a failed run, with its reason."""
     text = failure(error, cell.own)
     return _as_read({**_identity(cell), "status": "error", "metrics": {}, "error": text})
 
 
 def failure(error: BaseException, own: Sequence[Callable[..., Any]]) -> str:
-    """Why a run failed, and where in the user's own functions."""
+    """Message of a failed run, with the line of the user's functions where it failed."""
     if short := short_of_memory(error):
         return short
     place = place_of(error, own) if own else ""
@@ -178,7 +178,7 @@ def failure(error: BaseException, own: Sequence[Callable[..., Any]]) -> str:
 
 
 def _as_read(row: Mapping[str, Any]) -> Row:
-    """The row as it will be read from a file, so that rows are the same wherever they were run."""
+    """Row as JSON would return it, so that rows do not depend on where they were run."""
     try:
         found: Row = json.loads(json.dumps(to_json_value(dict(row)), allow_nan=False))
     except (TypeError, ValueError) as error:
@@ -187,7 +187,7 @@ def _as_read(row: Mapping[str, Any]) -> Row:
 
 
 def _content(value: Any) -> str:
-    """An option in a key: its repr, and a digest of the content of a large array or frame."""
+    """Option in a key: its repr, and a digest of the content of a large array or frame."""
     text = repr(value)
     if callable(value) or value is None or isinstance(value, bool | int | float | str):
         return text
@@ -198,7 +198,7 @@ def _content(value: Any) -> str:
 
 
 def _option(value: Any) -> Any:
-    """An option as a JSON value; its repr where it has none."""
+    """Option as a JSON value; its repr where it has none."""
     try:
         return json.loads(json.dumps(to_json_value(value), allow_nan=False))
     except (TypeError, ValueError):
@@ -206,7 +206,7 @@ def _option(value: Any) -> Any:
 
 
 def _identity(cell: Cell) -> Row:
-    """What is known of a row before it is run; its key comes last: a line cut short has none."""
+    """Fields of a row known before the run; the key comes last, so a truncated line has none."""
     return {
         "problem": cell.instance.problem,
         "instance": cell.instance.name,
@@ -226,7 +226,7 @@ def _identity(cell: Cell) -> Row:
 
 
 def _run_frontier(cell: Cell) -> Row:
-    """The problem's proved frontiers of efficiency against fairness."""
+    """Compute the problem's proved frontiers of efficiency against fairness."""
     clock = Clock()
     frontiers = analysis_of(cell.instance.problem).frontiers
     assert frontiers is not None, "the grid makes no such cell"
@@ -246,14 +246,14 @@ def _run_frontier(cell: Cell) -> Row:
 
 
 def _stopped(stops: Sequence[Stop]) -> Stop:
-    """Why several searches ended, in one word: interrupted before out of time before finished."""
+    """Stop of several searches: interrupted before out of time before finished."""
     return next(
         (stop for stop in (Stop.INTERRUPTED, Stop.TIME_LIMIT) if stop in stops), Stop.FINISHED
     )
 
 
 def predictor(problem: str) -> Callable[..., Instance]:
-    """What makes an instance of predicted values; raises InvalidOption when nothing does."""
+    """Function that makes an instance of predicted values; raises InvalidOption without one."""
     found = analysis_of(problem).predicted
     if found is None:
         raise InvalidOption(f"there is no predictor for {problem}; leave predict out")
@@ -261,7 +261,7 @@ def predictor(problem: str) -> Callable[..., Instance]:
 
 
 def _judged(cell: Cell, result: Result) -> Row:
-    """An answer to a predicted instance judged on the true one; its bounds are dropped."""
+    """Row of an answer to a predicted instance, measured on the true one, without its bounds."""
     if cell.predict is None:
         return {}
     measure = analysis_of(cell.instance.problem).metrics
@@ -283,7 +283,7 @@ def _judged(cell: Cell, result: Result) -> Row:
 
 
 def _described(result: Result) -> Row:
-    """The answer in the words of its instance: its sentence, and its first rows."""
+    """Sentence and first rows of the answer, with the names of its instance."""
     table = result.described(ANSWER_ROWS)
     if table is None:
         return {"answer": None, "answer_table": None}
@@ -292,7 +292,7 @@ def _described(result: Result) -> Row:
 
 
 def _recorded(cell: Cell, result: Result) -> Row:
-    """Small numbers for the report's pictures; a picture that fails never takes the run with it."""
+    """Record for the report's pictures; a failing picture never loses the run."""
     record = analysis_of(cell.instance.problem).record
     if result.solution is None or record is None:
         return {"record": None}

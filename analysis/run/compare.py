@@ -1,4 +1,4 @@
-"""Instances x methods x seeds: one row a run.
+"""Comparison of methods on instances and seeds, one row for each run.
 
 A row is a plain dict: what `Result.summary` gives, plus `error` for a run that failed. Rows are
 appended whole to a JSONL file as they come, and finished cells are skipped when the same comparison

@@ -1,4 +1,4 @@
-"""Why an instance is infeasible: a small set of what it asks for that cannot hold together."""
+"""Reasons for infeasibility: a small set of requests and rules of an instance that conflict."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from .solve import solve
 
 @dataclass(frozen=True)
 class Conflict:
-    """Requests, limits and rules of an instance that cannot hold together, proved.
+    """Requests, limits and rules of an instance that are proved to conflict.
 
     Attributes
     ----------
@@ -36,9 +36,8 @@ class Conflict:
 
 @validate_options
 def conflict(instance: Instance, result: Result, *, time_limit: float | None = 60.0) -> Conflict:
-    """Find parts of an infeasible instance that cannot hold together, by a deletion filter: a part
-    goes where the method proves the others infeasible still, first half of them at once, then ever
-    fewer.
+    """Find conflicting parts of an infeasible instance by a deletion filter: a part is removed if
+    the method still proves the others infeasible, first half of the parts at once, then ever fewer.
 
     Parameters
     ----------

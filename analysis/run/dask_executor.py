@@ -1,4 +1,4 @@
-"""The workers of a Dask scheduler as an executor, for the setting `dask` of `compare`."""
+"""Executor on the workers of a Dask scheduler, for the setting `dask` of `compare`."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ ANSWER_SECONDS = 4.0
 
 @contextmanager
 def dask_executor(address: str) -> Iterator[Executor]:
-    """Dask's own executor, `client.get_executor()`; on leaving, what runs there ends by itself.
+    """Dask's own executor, `client.get_executor()`; runs in progress end when it is closed.
 
     Nothing is logged meanwhile: Dask tells of every connection that breaks, and what matters of it
     becomes an error or a row.

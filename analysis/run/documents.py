@@ -1,4 +1,4 @@
-"""The JSON document of a row (pydantic is at this edge), checked before anything is made."""
+"""JSON documents of rows and results, checked by pydantic when they are read."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class PointDocument(BaseModel):
 
 
 class BesideDocument(BaseModel):
-    """A further frontier on the map of another one."""
+    """A further frontier shown on the map of another one."""
 
     model_config = KEPT
 
@@ -69,7 +69,7 @@ class FrontierDocument(BaseModel):
 
 
 class ProofDocument(BaseModel):
-    """How the claims of a row stand, see `analysis.run.proving.Proved`."""
+    """Status of the claims of a row, see `analysis.run.proving.Proved`."""
 
     model_config = KEPT
 
@@ -89,7 +89,7 @@ class AnswerDocument(BaseModel):
 
 
 class ShardDocument(BaseModel):
-    """Which part of a comparison a row is of, see `shards.Shard`."""
+    """Part of a comparison to which a row belongs, see `shards.Shard`."""
 
     model_config = KEPT
 
@@ -101,7 +101,7 @@ class ShardDocument(BaseModel):
 
 
 class SummaryDocument(BaseModel):
-    """What of a run is in its result and in its row, see `Result.summary`."""
+    """Fields of a run that its result and its row share, see `Result.summary`."""
 
     model_config = KEPT
 
@@ -128,7 +128,7 @@ class SummaryDocument(BaseModel):
 
 
 class CertificateDocument(BaseModel):
-    """Of a certificate the levels, from which a result says what is proved."""
+    """Levels of a certificate, from which a result derives what is proved."""
 
     model_config = KEPT
 
@@ -176,7 +176,7 @@ class RowDocument(SummaryDocument):
 
 
 def require_good(rows: Iterable[Row], where: str) -> None:
-    """Raise InvalidFile, naming `where`, for the first row that is not as this version's."""
+    """Raise InvalidFile, naming `where`, for the first row that violates the document of rows."""
     for row in rows:
         require_document(RowDocument, row, where)
         if wrong := _wrong(row):
@@ -190,7 +190,7 @@ def require_document(document: type[BaseModel], row: Any, where: str) -> None:
 
 
 def misfit(document: type[BaseModel], content: Any) -> str:
-    """The first field that is not as in a document of that kind, in words; "" when all are."""
+    """Message on the first field that violates a document type; "" when none does."""
     try:
         document.model_validate(content)
     except ValidationError as error:
@@ -200,12 +200,12 @@ def misfit(document: type[BaseModel], content: Any) -> str:
 
 
 def unreadable(where: str, wrong: str) -> InvalidFile:
-    """The error of a row that is not as this version writes it."""
+    """InvalidFile error for a row that this version did not write."""
     return InvalidFile(f"{where} holds a row that this version cannot read: {wrong}; run it again")
 
 
 def _wrong(row: Row) -> str:
-    """What of a row does not go together; "" when all does."""
+    """Message on fields of a row that contradict each other; "" when none do."""
     if row["problem"] not in PROBLEM_NAMES:
         return f"problem is {row['problem']!r}, expected one of {', '.join(PROBLEM_NAMES)}"
     if row["metrics"] and row.get("seconds") is None:

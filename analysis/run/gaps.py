@@ -1,4 +1,4 @@
-"""The rows of a comparison judged: gaps against the best proved bound of the instance."""
+"""Gaps of a comparison's rows against the best proved bound of each instance."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ InstanceKey = tuple[str, str, str]
 
 
 def instance_key(row: Row | Line) -> InstanceKey:
-    """The instance that a row, or a line of a summary, is about."""
+    """Key of the instance of a row or of a line of a summary."""
     return row["problem"], row["instance"], row["fingerprint"]
 
 
 def metric_table(problem: str, rows: Iterable[Row | Line]) -> tuple[Metric, ...]:
-    """The metrics of a problem, and the user's own that rows were measured by."""
+    """Metrics of a problem together with the user's own metrics in the rows."""
     own = {name: sense for row in rows for name, sense in row.get("own_metrics", {}).items()}
     named = (Metric(name, name.replace("_", " "), sense) for name, sense in own.items())
     return (*analysis_of(problem).metric_table, *named)
@@ -62,7 +62,7 @@ class Comparison:
         return f"Comparison({', '.join(items)})"
 
     def _repr_html_(self) -> str:
-        """HTML for a notebook: how many runs, and the table of the first of them."""
+        """HTML for a notebook: number of runs, and the table of the first of them."""
         return html_facts("Comparison", self._repr_items()) + self.table.head(SHOWN).to_html()
 
     def _repr_items(self) -> dict[str, int]:
@@ -195,7 +195,7 @@ class Comparison:
 def gap_to(
     metric: Metric, value: float | None, bound: float | None, scale: float = 1.0
 ) -> float | None:
-    """How far a value of a metric is from a proved bound on it, as a fraction, as in every table.
+    """Gap between a metric's value and a proved bound on it, as a fraction of the bound.
 
     |value - bound| / |bound| when the value is on the worse side of the bound, 0 when they `agree`
     (`scale` is the metric's on the instance). A value better than the bound is negative: the bound
@@ -212,7 +212,7 @@ def gap_to(
 def difference_to(
     metric: Metric, value: float | None, bound: float | None, scale: float = 1.0
 ) -> float | None:
-    """How far a value is on the worse side of a proved bound, in its unit; 0 when they `agree`."""
+    """Distance of a value from a proved bound on the worse side, in its unit; 0 if they `agree`."""
     if value is None or bound is None or metric.sense == "":
         return None
     excess = value - bound if metric.sense == "min" else bound - value
@@ -220,8 +220,8 @@ def difference_to(
 
 
 def with_gaps(rows: Iterable[Row]) -> list[Row]:
-    """The rows with `bounds` (the best that some method of the same instance proved, by metric),
-    their `scales`, `gaps` and `differences`.
+    """Rows with `bounds` (the best proved on the same instance by any method, by metric), their
+    `scales`, `gaps` and `differences`.
 
     Rows of predicted penalties are judged against bounds of the true instance.
     """
@@ -267,7 +267,7 @@ def with_gaps(rows: Iterable[Row]) -> list[Row]:
 
 
 def reading(row: Row) -> dict[str, Any]:
-    """What the problem's metrics were given, defaults too: other readings, other quantities."""
+    """Options of a run that define its metrics, with defaults: other options, other quantities."""
     options = row.get("options") or {}
     parameters = _signature(row["problem"]).parameters.values()
     printed = {
@@ -285,7 +285,7 @@ def _signature(problem: str) -> Signature:
 
 
 def _judged_together(row: Row) -> tuple[Any, ...]:
-    """Rows of one instance whose metrics mean the same share their bounds."""
+    """Key of rows whose metrics are the same quantities, so that they share bounds."""
     return (row["problem"], row["fingerprint"], repr(reading(row)))
 
 
@@ -302,6 +302,6 @@ def _mean(values: Sequence[float | None]) -> float | None:
 
 
 def _spread(values: Sequence[float | None]) -> float | None:
-    """The standard deviation of a sample of two or more; None of fewer."""
+    """Sample standard deviation of two or more values; None of fewer."""
     known = [value for value in values if value is not None]
     return stdev(known) if len(known) > 1 and len(known) == len(values) else None

@@ -1,4 +1,4 @@
-"""Answers in anybody's files: a result, a solution in JSON, a CSV of pairs or placements."""
+"""Readers of answers by any solver: a result, a solution in JSON, a CSV of pairs or placements."""
 
 from __future__ import annotations
 
@@ -42,8 +42,8 @@ def read_answer(instance: Instance, path: str) -> Result | Solution | None:
 def judge_answer(
     instance: Instance, given: Result | Solution, time_limit: float | None = LIMIT
 ) -> tuple[Recheck, str]:
-    """The verdict on an answer, and the lines that say so; "" for a solution that is not feasible.
-    The time limit is that of `recheck`.
+    """Verdict on an answer with its lines of text; "" for an infeasible solution. The time limit is
+    that of `recheck`.
     """
     if isinstance(given, Solution):
         try:
@@ -61,7 +61,7 @@ def judge_answer(
 
 
 def solution_in(instance: Instance, content: Mapping[str, Any], where: str) -> Solution:
-    """The solution in a document; raises InvalidFile for what is no answer to such an instance."""
+    """Read the solution in a document; raises InvalidFile if it does not fit the instance."""
     kind = problem_named(instance.problem).solution_named(content.get("answer"))
     try:
         return kind.from_document(dict(content["solution"]))

@@ -1,4 +1,4 @@
-"""The cells of a comparison: which method runs on which instance, seed and options."""
+"""Cells of a comparison: which method runs on which instance, seed and options."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Methods = Sequence[str | Function] | None
 
 
 def validate_lists(instances: Sequence[Instance], methods: Any, seeds: Sequence[int]) -> None:
-    """Refuse what is no list of instances, methods and seeds, or an empty one."""
+    """Refuse arguments that are no nonempty lists of instances, methods and seeds."""
     if not instances:
         raise InvalidOption("no instances were given; name at least one file")
     for instance in instances:
@@ -56,7 +56,7 @@ def validate_predict(
     predict: Annotated[float, Above(0, "the share of penalties that is sampled", most=1)] | None,
     instances: Sequence[Instance],
 ) -> None:
-    """Refuse a share that is none, and instances of a problem without predictor."""
+    """Refuse an invalid share, and instances of a problem without a predictor."""
     if predict is None:
         return
     for problem in dict.fromkeys(instance.problem for instance in instances):
@@ -70,7 +70,7 @@ def parse_comparison_options(
     *,
     frontier: bool = False,
 ) -> dict[str, Any]:
-    """The options of a comparison from `key=value` texts; one of its problems must know each.
+    """Parse options of a comparison from `key=value` texts; one of its problems must know each.
 
     Raises
     ------
@@ -98,7 +98,7 @@ def parse_comparison_options(
 
 @dataclass(frozen=True)
 class Grid:
-    """Makes the cells of a comparison.
+    """Maker of the cells of a comparison.
 
     Attributes
     ----------
@@ -118,7 +118,7 @@ class Grid:
         *,
         frontier: Sequence[Instance] = (),
     ) -> list[Cell]:
-        """Every cell once, in the order of the tables.
+        """Make every cell once, in the order of the tables.
 
         Raises
         ------
@@ -156,7 +156,7 @@ class Grid:
     def _chosen(
         self, problems: Sequence[str], instance: Instance, methods: Methods
     ) -> list[tuple[Function, Any]]:
-        """The methods to run on an instance, each with its entry; None for the user's own."""
+        """Methods to run on an instance, each with its catalog entry; None for the user's own."""
         if methods is None:
             return [(entry.resolve(), entry) for entry in catalog.usual_methods(instance)]
         chosen: list[tuple[Function, Any]] = []
@@ -170,7 +170,7 @@ class Grid:
     def _runs(
         self, instance: Instance, function: Function, entry: Any, seeds: Sequence[int]
     ) -> list[Cell]:
-        """A method's runs on an instance: one a seed, or one alone when no seed changes it."""
+        """Cells of a method on an instance: one per seed, or one if no seed changes it."""
         own = accepted((function, analysis_of(instance.problem).metrics), self.options)
         method = function if entry is None else entry.name
         exact = entry is not None and entry.kind == "exact"
@@ -181,7 +181,7 @@ class Grid:
         ]
 
     def _frontiers(self, instances: Sequence[Instance]) -> list[Cell]:
-        """One cell for each instance of a problem that has frontiers."""
+        """Cells of the frontiers: one for each instance of a problem that has frontiers."""
         found = [(instance, analysis_of(instance.problem).frontiers) for instance in instances]
         cells = [
             Cell(

@@ -1,4 +1,4 @@
-"""One writer of a file at a time: two comparisons would do the work twice."""
+"""Lock files, so that only one process at a time adds rows to a file."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def locked(
     *,
     required: bool = False,
 ) -> Iterator[None]:
-    """Hold the lock of a file meanwhile: OUT.lock beside it, which names the process.
+    """Hold the lock of a file while the block runs: OUT.lock beside it, which names the process.
 
     The operating system takes the lock from a process that dies. Where it keeps none (Windows, some
     network folders) or OUT.lock cannot be made, and for what is no file (a pipe, /dev/null),
@@ -82,8 +82,8 @@ def _opened(lock: str) -> int | None:
 
 
 def _taken(stream: int, lock: str, required: bool) -> bool:
-    """Whether nobody else holds the lock, and its file is still there: whoever held it may have
-    taken it away just then. Raises InvalidFile where one is required that the system does not keep.
+    """Whether this process got the lock and its file still exists, which the last holder may have
+    removed meanwhile. Raises InvalidFile if a lock is required and the system does not support it.
     """
     try:
         if fcntl is None:

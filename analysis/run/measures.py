@@ -1,4 +1,4 @@
-"""Metrics and rules of the user's own: functions that judge the answers of a comparison."""
+"""Metrics and rules of the user: functions that judge the answers of a comparison."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Functions = Sequence[Callable[..., Any]]
 
 @dataclass(frozen=True)
 class Measures:
-    """Functions of the user's own that judge answers.
+    """Metrics and rules of the user, which judge answers.
 
     Attributes
     ----------
@@ -33,18 +33,18 @@ class Measures:
 
     @property
     def names(self) -> list[str]:
-        """Each as its option of the command line is written: "metric module:function"."""
+        """Each function as its option of the command line: "metric module:function"."""
         several = [("metric", each) for each in self.metrics]
         several += [("rule", each) for each in self.rules]
         return [f"{kind} {each.__module__}:{own_name(each)}" for kind, each in several]
 
     def document(self) -> Row:
-        """What every row says of them."""
+        """Fields about these functions in every row."""
         senses = {own_name(each): sense_of(each) for each in self.metrics}
         return {"measures": self.names, "own_metrics": senses} if self.names else {}
 
     def require_good(self, problems: Sequence[str]) -> None:
-        """Refuse, before any work, what says no direction, or has a name in use."""
+        """Refuse, before any work, metrics without a direction or with a name in use."""
         known = [metric for name in problems for metric in analysis_of(name).metric_table]
         taken = {name for each in known for name in (each.name, each.label, each.heading)}
         taken |= {*Row.__annotations__}
@@ -56,7 +56,7 @@ class Measures:
             sense_of(each)
 
     def judge(self, instance: Instance, result: Result, metrics: Any) -> Row:
-        """The row's metrics with the user's own, and the rules that the answer breaks."""
+        """Metrics of a row with the user's own, and the rules that the answer breaks."""
         if not metrics:
             return {}
         own = {own_name(each): each(instance, result) for each in self.metrics}
@@ -71,8 +71,8 @@ NO_MEASURES = Measures()
 
 
 def sense_of(metric: Callable[..., Any]) -> Any:
-    """Which way is better in a metric of the user's own: "min" or "max", which its return
-    annotation names, `Annotated[float, "min"]`; raises InvalidOption where it does not.
+    """Direction of the user's metric, "min" or "max", from its return annotation such as
+    `Annotated[float, "min"]`; raises InvalidOption if there is none.
     """
     try:
         annotation = get_type_hints(metric, include_extras=True).get("return")
@@ -93,8 +93,8 @@ def own_name(function: Callable[..., Any]) -> str:
 
 
 def broken_rules(instance: Instance, solution: Any, rules: Functions) -> dict[str, str]:
-    """What a solution breaks of the user's own rules, by their names; raises InvalidOption for a
-    rule that returns neither None nor a text.
+    """Messages of the user's rules that a solution breaks, by name; raises InvalidOption for a rule
+    that returns neither None nor a text.
     """
     found = {own_name(rule): rule(instance, solution) for rule in rules}
     for name, text in found.items():

@@ -1,6 +1,5 @@
-"""What a function of the user's own is made of: the files of its module and of what that imports,
-so that the rows of a file are not taken for those of a function that was edited since, and where in
-them it failed.
+"""Code of the user's functions: the files of their modules and of what these import, to tell
+whether a function was edited since rows were written, and where it failed.
 """
 
 from __future__ import annotations
@@ -33,8 +32,8 @@ _PLAIN = (bool, int, float, str, tuple, type(None))
 
 
 def code_of(functions: Iterable[Callable[..., Any]]) -> str:
-    """Sixteen hexadecimal digits of the files that functions are made of: those of their modules,
-    and of the modules that these import, but for Python's own and the libraries installed.
+    """Sixteen hexadecimal digits of the files of functions: those of their modules and of the
+    modules that these import, without Python's own and installed libraries.
 
     It is `UNKNOWN` and digits that never come again where no file shows what a function does: a
     lambda, a function made inside another one or in a notebook, a bound method, an object; and one
@@ -56,7 +55,7 @@ def code_of(functions: Iterable[Callable[..., Any]]) -> str:
 
 
 def why_other_code(functions: Iterable[Callable[..., Any]], code: str) -> str:
-    """Why imported functions are not those of this code; "" when they are, or no file shows it."""
+    """Message if imported functions differ from this code; "" when equal, or no file shows it."""
     if not code or code.startswith(UNKNOWN) or _loaded_code(tuple(functions)) == code:
         return ""
     return (
@@ -66,7 +65,7 @@ def why_other_code(functions: Iterable[Callable[..., Any]], code: str) -> str:
 
 
 def place_of(error: BaseException, functions: Iterable[Callable[..., Any]]) -> str:
-    """Where in the files of functions an error came up, "file:line"; "" where that is not known."""
+    """File and line of functions where an error was raised, "file:line"; "" where unknown."""
     own = set()
     for function in functions:
         own |= {os.path.realpath(path) for path in (_files(function) or {}).values()}
@@ -82,7 +81,7 @@ def place_of(error: BaseException, functions: Iterable[Callable[..., Any]]) -> s
 
 @cache
 def _loaded_code(functions: tuple[Callable[..., Any], ...]) -> str:
-    """`code_of` functions when they are first run here: what is edited later is not loaded."""
+    """`code_of` functions when they are first run here: later edits are not loaded."""
     return code_of(functions)
 
 
@@ -92,13 +91,13 @@ def _changed(path: Path) -> bool:
 
 
 def _code(function: Callable[..., Any]) -> Any:
-    """What Python made of a function's text, undecorated; None of what is no function."""
+    """Code object of a function without decorators; None for other objects."""
     return getattr(inspect.unwrap(function), "__code__", None)
 
 
 def _files(function: Callable[..., Any]) -> dict[str, Path] | None:
-    """The files of a function by the modules' names, none of a function of this package, whose
-    version is known; None where files do not show what it does.
+    """Files of a function by module name, none for a function of this package, whose version is
+    known; None where files do not determine its code.
     """
     module = getattr(function, "__module__", None) or ""
     found: Any = sys.modules.get(module)
@@ -124,7 +123,7 @@ def _files(function: Callable[..., Any]) -> dict[str, Path] | None:
 
 
 def _is_own(path: Path, name: str, module: str) -> bool:
-    """Whether a file is the user's: of the same package as the function, or of no library."""
+    """Whether a file is the user's: in the same package as the function, or in no library."""
     top, own = name.partition(".")[0], module.partition(".")[0]
     library = _INSTALLED & set(path.parts) or str(path).startswith(_STANDARD)
     return top != _PACKAGE and (top == own or not library)
@@ -139,7 +138,7 @@ def _file(name: str) -> Path | None:
 
 
 def _spec(name: str) -> ModuleSpec | None:
-    """Where a module that is not loaded would be found; nothing is imported."""
+    """Spec of a module that is not loaded; nothing is imported."""
     parent = name.rpartition(".")[0]
     if not parent:
         return PathFinder.find_spec(name)
@@ -150,7 +149,7 @@ def _spec(name: str) -> ModuleSpec | None:
 
 
 def _imported(path: Path, name: str) -> Iterator[str]:
-    """The modules that a file may import, anywhere in it, and the packages that these are in."""
+    """Modules that a file may import, anywhere in it, and their packages."""
     if path.suffix != ".py":
         return
     try:

@@ -1,4 +1,4 @@
-"""One line about a comparison that runs, for whoever waits: in a terminal or in a notebook."""
+"""Progress line of a running comparison, in a terminal or a notebook."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ LONGEST = 78
 
 
 def watched(wait: float = WAIT_SECONDS) -> Progress | None:
-    """A progress for who watches, from so many seconds on; None where stderr is no terminal."""
+    """Progress line that appears after some seconds; None where stderr is no terminal."""
     if _in_notebook():
         return _Line(_NotebookOutput(), wait)
     return _Line(_terminal, wait) if sys.stderr.isatty() else None
 
 
 class _Line:
-    """A line that is written over by the next; gone once all is done."""
+    """Terminal line that is overwritten by the next one and removed at the end."""
 
     def __init__(self, write: Callable[[str], None], wait: float) -> None:
         self._write, self._wait = write, wait
@@ -56,7 +56,7 @@ def _terminal(words: str) -> None:
 
 
 class _NotebookOutput:
-    """The output below a cell, one line that changes."""
+    """Output of a notebook cell, one line that changes."""
 
     def __init__(self) -> None:
         self._handle: Any = None
@@ -71,7 +71,7 @@ class _NotebookOutput:
 
 
 def _in_notebook() -> bool:
-    """Whether a kernel of Jupyter runs this process; nothing is imported to find out."""
+    """Whether this process is a Jupyter kernel; nothing is imported to find out."""
     module = sys.modules.get("IPython")
     shell = None if module is None else module.get_ipython()
     return getattr(shell, "kernel", None) is not None

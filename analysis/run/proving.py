@@ -1,4 +1,4 @@
-"""From a result to a proof file that the verifier accepts, and how its claims stand then."""
+"""Proof files of results that the verifier accepts, and the status of the claims."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ REPLAYED = (
 
 
 def claimed(method: catalog.Method) -> str:
-    """What there is instead of a proof of a method that makes none."""
+    """Message for a method that makes no proofs."""
     return f"{method.name} has no proof as a file yet, so its bound is {method.bound_source}"
 
 
@@ -85,7 +85,7 @@ class Proved:
     weaker: str = ""
 
     def document(self) -> dict[str, Any]:
-        """As rows and stored results hold it."""
+        """JSON document as in rows and stored results."""
         facts = asdict(self)
         del facts["refused"], facts["covered"], facts["basis"]
         return facts
@@ -207,8 +207,8 @@ def prove_beside(
     instance: Instance, source: str | None, result: Result, folder: Path, name: str,
     time_limit: float | None, patience: int = 1,
 ) -> Proved:  # fmt: skip
-    """The same in a folder that a stranger needs nothing besides: the instance's file lies there
-    too, as it was read, or written anew where it came from none.
+    """Prove in a folder that others need nothing besides: the instance's file is copied as it was
+    read, or written if it came from none.
     """
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / f"{instance.problem}-{result.fingerprint}.json"
@@ -222,7 +222,7 @@ def prove_beside(
 
 
 def covered_levels(proof: Proof, result: Result) -> tuple[bool, ...]:
-    """For each level of a result, whether a proof leaves nothing of its claims on trust."""
+    """For each level of a result, whether a proof shows all of its claim."""
     first = {"status": result.status.value, "bound": result.bound}
     claims = [first, *result.certificate.get("levels", [])[1:]]
     exact, within = analysis_of(proof.problem).exact, result.tolerance
@@ -234,7 +234,7 @@ def covered_levels(proof: Proof, result: Result) -> tuple[bool, ...]:
 
 
 def _weaker(proof: Proof, result: Result, covered: tuple[bool, ...]) -> str:
-    """Claimed and proved bounds of the levels of which a proof reaches less than is claimed."""
+    """Message with claimed and proved bounds of the levels where less is proved than claimed."""
     claims = [result.bound, *(each["bound"] for each in result.certificate.get("levels", [])[1:])]
     bounds = [level.bound for level in proof.levels]
     bounds += [None] * (len(claims) - len(bounds))
@@ -267,8 +267,8 @@ def _covered(level: Level, claim: Mapping[str, Any], within: float | None, *, ex
 def judge(
     instance: Path, proof: Path, time_limit: float | None = None, patience: int = 1
 ) -> tuple[int, str]:
-    """Run the one program that judges, apart from this one: its exit code, and its line. What it
-    would wait for without end is refused, or read, before.
+    """Run the separate verifier program: its exit code and its line. Files that it would read
+    without end are refused, or read before.
 
     Raises
     ------

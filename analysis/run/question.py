@@ -1,4 +1,4 @@
-"""What a method is asked of an instance: looked up once, with the one judge of its answers."""
+"""Question of a run: method, options and instance, looked up once, with the check of answers."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ Metrics = dict[str, float]
 
 @dataclass
 class Question(Generic[Answer]):
-    """A method, its options, and the instance: what is asked, and what answers are worth.
+    """Question of a run: a method, its options and an instance, which measure answers.
 
     Attributes
     ----------
@@ -49,7 +49,7 @@ class Question(Generic[Answer]):
         method: str | Callable[..., Any],
         options: Mapping[str, Any],
     ) -> Question[Answer]:
-        """What a method, by its name or as a function, is asked of an instance.
+        """Make the question of a method, by its name or as a function, on an instance.
 
         Raises
         ------
@@ -68,7 +68,7 @@ class Question(Generic[Answer]):
 
     @cached_property
     def analysis(self) -> Analysis:
-        """The problem with its metrics."""
+        """Problem with its metrics."""
         return analysis_of(self.instance.problem)
 
     @cached_property
@@ -78,13 +78,13 @@ class Question(Generic[Answer]):
 
     @cached_property
     def levels(self) -> tuple[str, ...]:
-        """The metrics that a method of the catalogue compares, in order."""
+        """Metrics that a cataloged method compares lexicographically, in order."""
         entry = self.entry
         return () if entry is None else (entry.objective_of(self.options), *entry.levels)
 
     @cached_property
     def signs(self) -> tuple[float, ...]:
-        """-1 for each level of which more is better, and 1 for the others."""
+        """-1 for each level that is maximized, and 1 for the others."""
         senses = {metric.name: metric.sense for metric in self.analysis.metric_table}
         return tuple(-1.0 if senses[level] == "max" else 1.0 for level in self.levels)
 
@@ -94,7 +94,7 @@ class Question(Generic[Answer]):
         return tuple(map(self.unit, self.levels))
 
     def unit(self, name: str | None) -> float:
-        """What agreement in a metric is relative to: `instances.problem.scale`."""
+        """Scale to which agreement in a metric is relative: `instances.problem.scale`."""
         problem = self.analysis.problem
         return 1.0 if name is None else problem.unit(self.instance, name, self.options)
 
@@ -105,7 +105,7 @@ class Question(Generic[Answer]):
         return self.metrics(self.instance, solution, **given, **only)
 
     def asked(self, solution: Solution) -> Worth | None:
-        """What the method compares before its objective; None for an answer to another question."""
+        """Values that a method compares before its objective; None if an answer is not its kind."""
         if self.entry is None or not self.entry.asks:
             return ()
         asks = resolve(self.entry.asks)
@@ -113,8 +113,8 @@ class Question(Generic[Answer]):
         return found
 
     def worth(self, solution: Solution, measured: Mapping[str, float]) -> Worth | None:
-        """What the method compares, each the less the better; None for an answer to another
-        question, or without a value.
+        """Values that a method compares, smaller being better; None if the answer is not its kind
+        or has no value.
         """
         before = self.asked(solution)
         if before is None or any(level not in measured for level in self.levels):
@@ -134,13 +134,13 @@ class Question(Generic[Answer]):
 
     @cached_property
     def takes(self) -> frozenset[str]:
-        """What the method begins with: "start", an answer, and "previous", the round before."""
+        """Arguments that a method starts from: "start", an answer; "previous", the last round."""
         return frozenset(name for name in ("start", "previous") if accepts(self.function, name))
 
     def judged(self, answer: Any) -> tuple[Outcome[Any], Metrics]:
-        """What a method returned as an outcome, and every metric of its answer: none without one,
-        or at Ctrl-C, when it is checked but proves nothing. Raises InfeasibleSolution for an answer
-        that breaks a rule, and InvalidOption for what is none.
+        """Outcome of what a method returned with every metric of its answer: none without one, and
+        nothing proved after Ctrl-C. Raises InfeasibleSolution for an infeasible answer, and
+        InvalidOption for other objects.
         """
         outcome = outcome_of(answer, self.analysis.problem.solutions, self.name)
         if outcome.solution is None:
@@ -160,8 +160,8 @@ class Question(Generic[Answer]):
         return stopped, {}
 
     def settled(self, outcome: Outcome[Any], measured: Mapping[str, float]) -> Outcome[Any]:
-        """The outcome with the statuses that recomputed values and bounds decide: optimal where
-        they agree; a claim of it where they do not is withdrawn, with the reason.
+        """Outcome with the statuses that recomputed values and bounds imply: optimal where they
+        agree; a claim of optimality where they do not is withdrawn, with the reason.
         """
         objective, bound = measured.get(self.objective or ""), outcome.bound
         if outcome.status not in (Status.OPTIMAL, Status.FEASIBLE) or objective is None:
@@ -183,8 +183,8 @@ class Question(Generic[Answer]):
     def _settled_levels(
         self, levels: list[dict[str, Any]], measured: Mapping[str, float]
     ) -> list[dict[str, Any]]:
-        """The levels of a certificate: optimal are those, too, whose value and bound agree, and all
-        before them are. Of a level that is no metric the method's own code decides.
+        """Levels of a certificate with recomputed statuses: optimal if value and bound agree at
+        this and all earlier levels. The method decides about levels that are no metrics.
         """
         optimal, settled = True, list[dict[str, Any]]()
         for level in levels:
@@ -207,8 +207,8 @@ def proves(value: float, bound: float, scale: float, tolerance: float | None = N
 
 
 def outcome_of(answer: Any, kinds: tuple[type[Solution], ...], method: str) -> Outcome[Any]:
-    """What a method returned, as an outcome. Raises InvalidOption, naming the user's function, when
-    that is no solution of these kinds, nor an Outcome that is whole.
+    """Outcome of what a method returned. Raises InvalidOption, naming the user's function, unless
+    that is a solution of these kinds or a complete Outcome.
     """
     if type(answer) is Outcome:
         outcome: Outcome[Any] = answer

@@ -1,4 +1,4 @@
-"""What `cotenant.solve` returns, and how a method is run: timed, checked, recomputed by us."""
+"""Results of `cotenant.solve`, with everything to judge, store and repeat them."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ class Result(Outcome[Answer], metaclass=SignatureErrors):
         return facts
 
     def described(self, most: int | None = None) -> AnswerTable | None:
-        """The answer with names, at most `most` rows of it; None without one, or without names."""
+        """Answer with names, at most `most` rows of it; None without an answer or names."""
         if self.solution is None:
             return None
         if self.given is not None:
@@ -113,7 +113,7 @@ class Result(Outcome[Answer], metaclass=SignatureErrors):
         return AnswerTable(named["sentence"], tuple(named["columns"]), rows, named["total"])
 
     def to_frame(self) -> pandas.DataFrame:
-        """The answer with the names of its instance, a row for each part of it; no rows without."""
+        """Answer as a frame with its instance's names, a row for each part; empty without one."""
         import pandas
 
         if self.solution is not None and self.given is not None:
@@ -125,7 +125,7 @@ class Result(Outcome[Answer], metaclass=SignatureErrors):
     @property
     def gap(self) -> float | None:
         """|objective - bound| / |objective|, 0 when they agree (`solvers.outcome.agree`), None
-        without a bound and where nothing is a fraction of 0: `gap_absolute` tells then.
+        without a bound or if the objective is 0: see `gap_absolute`.
         """
         return gap(self.objective, self.bound, self.tolerance, self.scale)
 
@@ -220,7 +220,7 @@ class Result(Outcome[Answer], metaclass=SignatureErrors):
 
 
 def _validate(content: Mapping[str, Any]) -> None:
-    """Refuse a stored result whose fields are not of their types."""
+    """Refuse a stored result whose fields have wrong types."""
     from .documents import ResultDocument, misfit  # with pydantic
 
     if not is_version(content.get("cotenant"), FORMAT):
@@ -251,7 +251,7 @@ def versions() -> dict[str, str]:
 
 
 def fingerprint(instance: Instance) -> str:
-    """Sixteen hexadecimal digits of the instance's content: two instances of one name are two."""
+    """Sixteen hexadecimal digits of the instance's content, to distinguish equal names."""
     from hashlib import sha256
 
     digest = sha256()

@@ -1,4 +1,4 @@
-"""Rows of a comparison, and the file they are kept in."""
+"""Rows of a comparison, and the JSONL files that store them."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from ...solvers.outcome import Stop
 
 
 class Row(TypedDict, total=False):
-    """A run, as `compare` gives it and a JSONL file keeps it: `Result.summary`, and what is known
-    of its cell.
+    """Run as `compare` returns it and a JSONL file stores it: `Result.summary` and the fields of
+    its cell.
 
     A row of kind "frontier" has no metrics but `frontiers`. The report adds `reading`, `named` and
     `instance_named`, and `gaps.with_gaps` adds `bounds`, `scales`, `gaps` and `differences`.
@@ -140,8 +140,8 @@ ROW_BEGINS = '{"problem": "'
 
 
 def read_rows(path: str | os.PathLike[str]) -> list[Any]:
-    """The rows of a JSONL file, without a last line that a crash cut short; raises InvalidFile when
-    it cannot be read or a line is no row of a comparison.
+    """Rows of a JSONL file, without a truncated last line; raises InvalidFile when it cannot be
+    read or a line is no row of a comparison.
     """
     if not os.path.exists(path) and not is_standard_input(path):
         raise InvalidFile(
@@ -151,7 +151,7 @@ def read_rows(path: str | os.PathLike[str]) -> list[Any]:
 
 
 def _rows(text: str, path: str | os.PathLike[str]) -> list[Any]:
-    """The rows of a text that was read from `path`."""
+    """Rows in a text that was read from `path`."""
     require_few(text, "\n", "lines", os.fspath(path))
     lines = text.splitlines()
     rows = []
@@ -173,7 +173,7 @@ def _rows(text: str, path: str | os.PathLike[str]) -> list[Any]:
 
 
 def finished_rows(out: str | os.PathLike[str] | None) -> dict[str, Any]:
-    """The rows of `out` by key, without failed and interrupted ones; a cut line goes."""
+    """Rows of `out` by key, without failed, interrupted and truncated ones."""
     if out is None or not os.path.isfile(out):
         return {}
     text = read_text(out)
@@ -188,7 +188,7 @@ def finished_rows(out: str | os.PathLike[str] | None) -> dict[str, Any]:
 
 
 class RowFile:
-    """A JSONL file that rows are added to, each of them whole or not at all.
+    """JSONL file to which rows are added as a whole or not at all.
 
     Parameters
     ----------
@@ -236,7 +236,7 @@ class RowFile:
 
 
 def _append(stream: int, line: bytes) -> None:
-    """Write all of a line or nothing of it."""
+    """Write a whole line or nothing of it."""
     before = os.fstat(stream).st_size
     left = line
     try:

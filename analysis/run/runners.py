@@ -1,4 +1,4 @@
-"""Where the cells of a comparison run: in this process, in others, or on an executor."""
+"""Runners of a comparison's cells: in this process, in others, or on an executor."""
 
 from __future__ import annotations
 
@@ -17,21 +17,21 @@ from .workers import OnExecutor
 
 
 class Runner(Protocol):
-    """Where cells run: here, in processes, or on an executor; entered, prepared once, left."""
+    """Context manager that runs cells in this process, in others, or on an executor."""
 
     def __enter__(self) -> Self: ...
 
     def __exit__(self, *reason: object) -> None: ...
 
     def prepare(self, cells: Sequence[Cell]) -> None:
-        """Take the cells; refuse before any work what cannot be run."""
+        """Take the cells; refuse before any work those that cannot be run."""
 
     def rows(self) -> Generator[Row]:
-        """The rows as they come; raises KeyboardInterrupt after those that Ctrl-C left."""
+        """Yield rows as they end; raises KeyboardInterrupt after the rows that Ctrl-C left."""
 
 
 class InProcess:
-    """Runs cells in this process, one after the other."""
+    """Runner of cells in this process, one after the other."""
 
     def __init__(self) -> None:
         self._cells: Sequence[Cell] = ()
@@ -47,7 +47,7 @@ class InProcess:
         self._cells = cells
 
     def rows(self) -> Generator[Row]:
-        """The rows as they come."""
+        """Yield rows as they end."""
         for cell in self._cells:
             row = run_cell(cell)
             yield row
@@ -59,8 +59,8 @@ class InProcess:
 @validate_options
 @dataclass(frozen=True)
 class RunSettings:
-    """Where the cells of a comparison are run, what judges their answers beside this package, and
-    what is called meanwhile; see `compare`.
+    """Settings of where the cells of a comparison run, the user's measures, and callbacks; see
+    `compare`.
 
     Raises
     ------
@@ -88,7 +88,7 @@ class RunSettings:
 
 
 def runner_of(settings: RunSettings) -> Runner:
-    """Make the runner that runs cells where the settings say."""
+    """Make the runner that the settings name."""
     if settings.jobs is None and settings.executor is None:
         return InProcess()
     jobs = settings.jobs or 1

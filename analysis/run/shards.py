@@ -1,5 +1,5 @@
-"""A comparison in parts that know nothing of each other: the tasks of a Slurm array, the pods of an
-indexed Kubernetes job, the steps of a workflow. Each writes a file of its own; `merge` makes one.
+"""Independent parts of a comparison: tasks of a Slurm array, pods of an indexed Kubernetes job,
+steps of a workflow. Each writes a file of its own; `merge` joins them.
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ class Shard:
 
     @classmethod
     def parse(cls, text: str, environment: Mapping[str, str] = os.environ) -> Self:
-        """The shard that "3/40" names; with "auto", or "auto/40", the task of a Slurm array or the
-        pod of an indexed Kubernetes job that this process is.
+        """Shard named by "3/40"; with "auto", or "auto/40", the task of a Slurm array or the pod of
+        an indexed Kubernetes job that runs this process.
 
         Slurm says how many tasks the array has and which numbers; they must be 0 to N-1 or 1 to N.
         Kubernetes counts completions from 0, and does not say how many there are. A part of an
@@ -77,11 +77,11 @@ class Shard:
         return path.with_name(f"{path.stem}-{self.number}-of-{self.count}{path.suffix}")
 
     def indices(self, cells: int) -> list[int]:
-        """Its part of so many cells."""
+        """Indices of this shard among `cells` cells."""
         return sorted(_drawn(cells)[self.number - 1 :: self.count])
 
     def document(self, cells: Sequence[Cell]) -> dict[str, Any]:
-        """What its rows say of it, with how many cells all shards have, and a digest of them.
+        """Fields of its rows on the shard: number of cells of all shards, and their digest.
 
         Raises
         ------
@@ -140,8 +140,8 @@ def merge(files: Sequence[str | os.PathLike[str]]) -> list[Row]:
 
 
 def _drawn(cells: int) -> list[int]:
-    """The indices of so many cells, of which each shard takes every COUNT-th: drawn, so that no
-    method or instance is all in one shard, and the same everywhere.
+    """Indices of all cells in a random order, the same everywhere, of which each shard takes every
+    COUNT-th, so that no method or instance is all in one shard.
     """
     return sorted(range(cells), key=lambda index: sha256(b"%d" % index).digest())
 
@@ -151,7 +151,7 @@ def _digest(keys: Iterable[str]) -> str:
 
 
 def _require_like(row: Row, file: str, first: str, like: Row) -> None:
-    """Require that a row is of a shard of the same comparison as the first one."""
+    """Require that a row is of a shard of the same comparison as the first row."""
     if "shard" not in row:
         raise InvalidFile(f"{file} holds a run of no shard; expected those of compare's shards")
     here, there = row.get("versions", {}), like.get("versions", {})

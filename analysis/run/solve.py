@@ -1,4 +1,4 @@
-"""Running one method on one instance: its answer is checked and measured by this package."""
+"""Runs of one method on one instance, checked and measured by this package."""
 
 from __future__ import annotations
 
@@ -79,8 +79,8 @@ def run(
     time_limit: float | None = None,
     report: Report | None = None,
 ) -> Result[Answer]:
-    """Run a method on an instance and judge its answer by our own `check` and metrics, whatever it
-    says of itself.
+    """Run a method on an instance and judge its answer by our own `check` and metrics, whatever
+    status it claims.
 
     `start` is an answer to begin from, the policies that are asked for one, or the round before.
     Ctrl-C while they are asked keeps the best so far, Ctrl-C while the metrics are worked out keeps

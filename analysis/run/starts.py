@@ -1,4 +1,4 @@
-"""The quick policies of a problem as starts of its exact methods: none ends behind one."""
+"""Policies' answers as starts of exact methods, which never return a worse answer."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ BEGINNING, BEGINNING_SECONDS = 4, 5.0
 
 @dataclass(frozen=True)
 class Start:
-    """A policy's answer to an exact method's question.
+    """Answer of a policy to an exact method's question.
 
     Attributes
     ----------
@@ -59,8 +59,8 @@ class Start:
 def beginning(
     question: Question[Any], start: Solution | Result[Any] | None, seed: int
 ) -> Solution | Starts | Earlier | None:
-    """What a method begins with: the start that is given, the round before for one that carries
-    things over, or the policies' answers where it takes these.
+    """Start of a method: the given one, the last round for a method that continues it, or the
+    policies' answers for a method that takes a start.
 
     Raises
     ------
@@ -81,7 +81,7 @@ def beginning(
 
 
 class Starts:
-    """The policies' answers to the question of one run of an exact method.
+    """Policies' answers to the question of one run of an exact method.
 
     Attributes
     ----------
@@ -98,7 +98,7 @@ class Starts:
         self.options = accepted(question.metrics, question.options)
 
     def look(self, clock: Clock) -> Stop:
-        """Ask the policies that suit, the quickest first, in half of the time at most; Ctrl-C keeps
+        """Run the suitable policies, the quickest first, in at most half of the time; Ctrl-C keeps
         the best so far, and is raised while there is none.
 
         How long a policy takes is guessed. Those that may take long for this limit run in a process
@@ -132,7 +132,7 @@ class Starts:
         return Stop.FINISHED
 
     def _ask_apart(self, policies: Sequence[Method], clock: Clock, last: float) -> None:
-        """Ask policies in a process of its own until the clock says `last`."""
+        """Run policies in a process of its own until the clock says `last`."""
         if not policies:
             return
         try:
@@ -158,9 +158,8 @@ class Starts:
             child.end()
 
     def kept(self, outcome: Outcome, measured: Metrics) -> tuple[Outcome, Metrics]:
-        """The outcome and its metrics, or, where its answer is worse than the best start, those of
-        that start with its bound, which is not yet compared with its value; a claim that the start
-        contradicts is withdrawn.
+        """Outcome and metrics, replaced by those of the best start with the method's bound if the
+        answer is worse than it; a claim that the start contradicts is withdrawn.
         """
         start, question, mine = self.best, self.question, None
         if start is None or (outcome.solution is not None and not measured):
@@ -192,7 +191,7 @@ class Starts:
         return question.judged(Outcome(start.solution, bound, Status.FEASIBLE, *left))
 
     def _revalued(self, levels: list[dict[str, Any]], bound: float | None) -> list[dict[str, Any]]:
-        """The levels with the best start's values, none proved; none if they are no metrics."""
+        """Levels with the best start's values, none proved; none if they are no metrics."""
         assert self.best is not None
         compared, signs = self.question.levels, self.question.signs
         if tuple(level["objective"] for level in levels) != compared[: len(levels)]:
@@ -206,7 +205,7 @@ class Starts:
         return made
 
     def _ask(self, policy: Method, seconds: float) -> bool:
-        """Compare a policy's answer with the best so far; False where it refuses so little time."""
+        """Compare a policy's answer with the best so far; False if its time is too short."""
         function = policy.resolve()
         given = {"rng": np.random.default_rng(self.seed), "time_limit": seconds, **self.options}
         if policy.kind == "exact" and self.best is not None:
@@ -238,7 +237,7 @@ def answer_of(
     instance: Instance, method: str, options: Mapping[str, Any], seed: int, policy: str,
     seconds: float,
 ) -> Start | None:  # fmt: skip
-    """A policy's answer to a method's question, and what it is worth; None where it has none."""
+    """Answer of a policy to a method's question with its value; None where it has none."""
     starts = Starts(Question.of(instance, method, options), seed)
     starts._ask(find(instance.problem, policy), seconds)
     return starts.best

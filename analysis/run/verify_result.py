@@ -1,4 +1,4 @@
-"""A stored result judged again: what of it is refuted, and what is claimed without a proof."""
+"""Verification of a stored result: which claims are refuted, and which are without a proof."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ class Recheck:
 
     @property
     def sentence(self) -> str:
-        """For people: what became of the bounds."""
+        """Sentence on the bounds: proved again, or claimed."""
         if self.claimed:
             return "\n".join(f"claimed, not proved: {claim}" for claim in self.claimed)
         return "bound: proved again" if self.bound == "proved" else "bound: none is claimed"
@@ -117,7 +117,7 @@ def recheck(instance: Instance, result: Result, *, time_limit: float | None = LI
 
 
 class _Judge:
-    """One result, what of it is refuted so far, and what was computed again."""
+    """Verification of one result: its refuted claims so far, and recomputed values."""
 
     def __init__(self, instance: Instance, result: Result) -> None:
         self.instance, self.result, self.method = instance, result, _catalogued(result)
@@ -136,7 +136,7 @@ class _Judge:
         self.measured: dict[str, float] = {}
 
     def verdict(self, time_limit: float | None) -> Recheck:
-        """Everything that is looked at, one after the other."""
+        """Run all checks in order and return the verdict."""
         if self.result.solution is not None:
             try:
                 self.measured = self.question.measure(self.result.solution)
@@ -168,7 +168,7 @@ class _Judge:
         )
 
     def _written(self) -> None:
-        """The document must be the one that its own fields and the instance make."""
+        """Check that the document equals the one that its fields and the instance give."""
         result, entry = self.result, self.method
         if entry is not None and result.objective_name != (
             right := entry.objective_of(result.options)
@@ -192,7 +192,7 @@ class _Judge:
                 self.broken.append(f"{name} is {stated}, but what it follows from gives {given}")
 
     def _compare(self) -> None:
-        """Every metric as it was measured again, and the objective, which is one of them."""
+        """Check every metric against its recomputed value, and the objective, one of them."""
         result, name = self.result, self.result.objective_name or ""
         # interrupted: it claims no values
         if self.measured and "unmeasured" in result.certificate and not result.metrics:
@@ -211,8 +211,8 @@ class _Judge:
             )
 
     def _facts(self) -> None:
-        """What of the certificate follows from instance, answer and options; and that this is an
-        answer to the method's question.
+        """Check the entries of the certificate that follow from instance, answer and options; and
+        that the answer fits the method's question.
         """
         method, solution, stated = self.method, self.result.solution, self.result.certificate
         facts = self.analysis.facts
@@ -233,7 +233,7 @@ class _Judge:
                 self.broken.append(f"certificate: {name} is missing")
 
     def _without_answer(self) -> None:
-        """A result that has no answer says that there is none, or that it knows of none."""
+        """Check that a result without answer has status infeasible or unknown."""
         status, bound = self.result.status, self.result.bound
         if status not in (Status.INFEASIBLE, Status.UNKNOWN):
             self.broken.append(f"status {status.value} without a solution")
@@ -241,7 +241,7 @@ class _Judge:
             self.broken.append(f"a bound of {bound} on answers that there are none of")
 
     def _first_level(self) -> None:
-        """The objective's bound and the status, by the kind of method that claims them."""
+        """Check the objective's bound and the status, by the kind of method that claims them."""
         result, kind, certificate = self.result, self.kind, self.result.certificate
         status, bound = result.status, result.bound
         withdrawn = kind is None or "contradiction" in certificate
@@ -258,8 +258,8 @@ class _Judge:
         )  # fmt: skip
 
     def _tolerance(self) -> None:
-        """Only an equilibrium counts within a tolerance, that of its certificate; its error's bound
-        is 0, or there is none.
+        """Check the tolerance: only an equilibrium has one, that of its certificate; its error's
+        bound is 0 or absent.
         """
         bound, stated = self.result.bound, self.result.tolerance
         error = self.kind == "equilibrium" and bound is not None
@@ -270,7 +270,7 @@ class _Judge:
             self.broken.append(f"the bound on an equilibrium's error is {bound}; expected 0")
 
     def _levels(self) -> None:
-        """The levels of a lexicographic method: values that are metrics, and bounds."""
+        """Check the levels of a lexicographic method: values that are metrics, and bounds."""
         result, levels, first = self.result, self.result.certificate.get("levels", []), True
         told_apart = "withdrawn" in result.certificate or result.status is Status.UNKNOWN
         for number, level in enumerate(levels):
@@ -309,7 +309,7 @@ class _Judge:
         *,
         stated: bool = True,
     ) -> list[str]:
-        """Where bound and status do not fit their value; `stated`: agreement had to be said."""
+        """Messages on bound and status that contradict a value; `stated`: agreement is claimed."""
         optimal = status is Status.OPTIMAL
         if name is None:
             return ["claimed optimal without an objective"] if optimal else []
@@ -331,7 +331,7 @@ class _Judge:
         return []
 
     def _claims(self) -> dict[int, str]:
-        """What needs a proof, in words, by the number of its level (0: the objective)."""
+        """Claims that need a proof, in words, by the index of their level (0: the objective)."""
         result, found = self.result, dict[int, str]()
         if result.solution is None:
             infeasible = result.status is Status.INFEASIBLE
@@ -348,7 +348,7 @@ class _Judge:
         return found
 
     def _unproved(self, claims: Mapping[int, str], time_limit: float | None) -> list[str]:
-        """Of what needs a proof, that which none made now shows, with the reason."""
+        """Claims that a newly made proof does not show, with the reason."""
         if not claims:
             return []
         proved = self._proof(time_limit)
@@ -362,7 +362,7 @@ class _Judge:
         return [f"{claims[n]} ({proved.says})" for n in left]
 
     def _proof(self, time_limit: float | None) -> Proved:
-        """Make the proof anew and return what it shows."""
+        """Make the proof again and return its claims."""
         if self.method is None:
             return Proved("claimed", f"{self.result.method} is no method of the catalogue")
         if not self.method.proof_producer:
@@ -384,20 +384,20 @@ class _Judge:
                 return Proved("claimed", "its certificate is of no use to make a proof")
 
     def _only(self, proof: Path) -> str:
-        """The options of a proof that the result was not given: it is about fewer answers."""
+        """Message on options of a proof that the result did not have: it covers fewer answers."""
         options = parse_json(read_text(proof), proof)["options"]
         more = [name for name in options if self.options.get(name) is None]
         return ", ".join(f"{name}={options[name]}" for name in more)
 
     def _same(self, name: str, one: float | None, other: float | None) -> bool:
-        """Whether a value computed again is the one that was claimed."""
+        """Whether a recomputed value equals the claimed one."""
         if one is None or other is None or name in self.analysis.whole:
             return one == other
         return abs(one - other) <= REPEATED * max(abs(one), self.question.unit(name))
 
 
 def _catalogued(result: Result) -> Method | None:
-    """The catalogue's entry; None for a user's function, which has no objective of ours."""
+    """Catalog entry of the method; None for a user's function, which has no objective."""
     if result.objective_name is None:
         return None
     try:
@@ -407,7 +407,7 @@ def _catalogued(result: Result) -> Method | None:
 
 
 def _options(question: Question) -> dict[str, Any]:
-    """The options of a result with the usual values of those not given; refuses wrong ones."""
+    """Options of a result with defaults for those not given; refuses invalid ones."""
     takers = (question.metrics, *([question.function] if question.entry else []))
     if question.entry is not None:
         check_options(takers, question.options, f"method {question.name!r}")
@@ -423,7 +423,7 @@ def _options(question: Question) -> dict[str, Any]:
 
 
 def _by_field(document: Mapping[str, Any]) -> dict[str, Any]:
-    """The parts of a document by their place: those of the result without its name."""
+    """Parts of a document by key path: those of the result without its name."""
     parts: dict[str, Any] = {}
     for name, value in document.items():
         opened = ("result", "solution", "certificate", "named")
@@ -436,9 +436,7 @@ def _by_field(document: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _differences(name: str, expected: Any, stated: Any) -> Iterator[str]:
-    """Where an entry of a certificate is not what it follows from; of levels, what is expected of
-    each.
-    """
+    """Messages on entries of a certificate that differ from what implies them."""
     if name == "levels" and isinstance(stated, list) and len(stated) == len(expected):
         for number, (level, known) in enumerate(zip(stated, expected, strict=True)):
             for key, value in known.items():
@@ -448,7 +446,7 @@ def _differences(name: str, expected: Any, stated: Any) -> Iterator[str]:
 
 
 def alike(expected: Any, claimed: Any) -> bool:
-    """Whether a stored JSON value is the one computed again; integers must be equal."""
+    """Whether a stored JSON value equals the recomputed one; integers must be equal."""
     if isinstance(expected, bool) or isinstance(claimed, bool):
         return expected is claimed
     if isinstance(expected, int) and isinstance(claimed, int | float):

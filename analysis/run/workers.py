@@ -1,5 +1,5 @@
-"""The cells of a comparison on an executor: whichever process takes one has a child run it, under a
-hard limit, and the death of that child is a failed row.
+"""Cells of a comparison on an executor: each process runs a cell in a child, under a hard limit,
+and the death of that child is a failed row.
 
 Everything that an executor is given is bytes, of which the process that takes a cell reads only the
 version of this package; its child opens the rest.
@@ -56,15 +56,15 @@ def hard_limit(time_limit: float | None) -> float | None:
 
 
 def overran_text(limit: float, time_limit: float | None) -> str:
-    """Why a run was stopped, in words."""
+    """Message for a run stopped at its hard limit."""
     if time_limit is None or limit <= time_limit:
         return f"was stopped at its hard limit of {limit:g} s"
     return f"passed its limit of {time_limit:g} s by {limit - time_limit:g} s and was stopped"
 
 
 def pickled_cell(cell: Cell) -> bytes:
-    """A cell without its instance, for another process; raises InvalidOption when the method or an
-    option cannot be had there.
+    """Cell without its instance, for another process; raises InvalidOption when the method or an
+    option cannot be pickled.
     """
     if "<" in getattr(cell.method, "__qualname__", ""):
         raise _unsendable(
@@ -83,7 +83,7 @@ def pickled_cell(cell: Cell) -> bytes:
 
 
 def why_unpicklable(frame: bytes) -> str:
-    """Why this process cannot open a pickled cell; "" when it can."""
+    """Message if this process cannot open a pickled cell; "" when it can."""
     try:
         pickle.loads(frame)
     except Exception as error:
@@ -102,7 +102,7 @@ def _unsendable(cell: Cell, why: str) -> InvalidOption:
 
 
 def run_there(call: bytes, instance: bytes, processes: int = 1) -> CellOutcome:
-    """Run a cell in a child of this process; what executors call.
+    """Run a cell in a child of this process; the function that executors call.
 
     Parameters
     ----------
@@ -126,7 +126,7 @@ def run_there(call: bytes, instance: bytes, processes: int = 1) -> CellOutcome:
 
 
 def run_pickled_cell(frame: bytes, instance: bytes) -> Row | str:
-    """Run a pickled cell; returns why it cannot be opened, when it cannot. What the child calls."""
+    """Run a pickled cell in a child; returns a message if it cannot be opened."""
     if why := why_unpicklable(frame):
         return why
     cell = Cell(instance=pickle.loads(instance), **pickle.loads(frame))
@@ -136,12 +136,12 @@ def run_pickled_cell(frame: bytes, instance: bytes) -> Row | str:
 
 
 def interrupt_runs(token: str) -> None:
-    """Ask the runs of a comparison in this process for the best they have; no other is begun."""
+    """Request the best answers so far from a comparison's runs in this process; start no others."""
     _children(token).interrupt()
 
 
 def end_runs(token: str) -> None:
-    """End the children of a comparison in this process, whatever they do; no other is begun."""
+    """End the children of a comparison in this process at once; start no others."""
     _children(token).end()
 
 
@@ -150,8 +150,8 @@ _CHILDREN: dict[str, Children] = {}
 
 
 def _children(token: str) -> Children:
-    """The children of a comparison in this process. Those of others that only wait are forgotten:
-    a worker of an executor is not told when a comparison is over.
+    """Children of a comparison in this process. Idle children of other comparisons are dropped,
+    since a worker is not told when a comparison is over.
     """
     if token not in _CHILDREN:
         for other, children in list(_CHILDREN.items()):
@@ -161,7 +161,7 @@ def _children(token: str) -> Children:
 
 
 class Children:
-    """The children that run one comparison's cells in this process, as many as run at a time."""
+    """Children that run one comparison's cells in this process, as many as run at a time."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -177,7 +177,7 @@ class Children:
         time_limit: float | None,
         processes: int,
     ) -> CellOutcome:
-        """Run a pickled cell; its end, or EngineError when no process can be started."""
+        """Run a pickled cell and return its outcome; EngineError if no process can be started."""
         # The call is made while the lock is held: an interrupt comes before it, or reaches it.
         with self._lock:
             if self._stopped:
@@ -213,14 +213,14 @@ class Children:
         return "failed", f"its process {end}"
 
     def interrupt(self) -> None:
-        """Ask the runs going on for the best they have; no other is begun. From any thread."""
+        """Request the best answers of the runs in progress; start no others. From any thread."""
         with self._lock:
             self._stopped = True
             for child in self._busy:
                 child.interrupt(INTERRUPT_GRACE)
 
     def end(self) -> None:
-        """End every child, whatever it is doing; no other is begun. From any thread."""
+        """End every child at once; start no others. From any thread."""
         with self._lock:
             self._stopped = True
             ending, self._idle = [*self._busy, *self._idle], []
@@ -229,7 +229,7 @@ class Children:
 
     @property
     def waiting(self) -> bool:
-        """Whether none of them runs a cell, and more may be begun."""
+        """Whether no child runs a cell, and more may be started."""
         return not (self._busy or self._stopped)
 
     def _ready_child(self, processes: int) -> Child:
@@ -248,7 +248,7 @@ class Children:
 
 
 class OnExecutor:
-    """Runs cells on an executor, or in processes of this machine.
+    """Runner of cells on an executor, or in processes of this machine.
 
     Parameters
     ----------
@@ -284,7 +284,7 @@ class OnExecutor:
         _CHILDREN.pop(self._token, None)
 
     def prepare(self, cells: Sequence[Cell]) -> None:
-        """Refuse, before any work, what cannot be had in another process."""
+        """Refuse, before any work, cells that cannot run in another process."""
         self._jobs = min(self._jobs, len(cells))
         self._calls = [(cell, pickled_cell(cell)) for cell in cells]
         own = {cell.name: (cell, frame) for cell, frame in self._calls if callable(cell.method)}
@@ -293,7 +293,7 @@ class OnExecutor:
                 raise _unsendable(cell, why)
 
     def rows(self) -> Generator[Row]:
-        """The rows as they come; after Ctrl-C those of the grace, and then KeyboardInterrupt."""
+        """Yield rows as they end; after Ctrl-C those within its grace, then KeyboardInterrupt."""
         finished: SimpleQueue[Future[CellOutcome] | None] = SimpleQueue()
         with Interrupts(lambda: finished.put(None)) as interrupts:
             self._submit(finished)
@@ -320,7 +320,7 @@ class OnExecutor:
                 raise KeyboardInterrupt
 
     def _submit(self, finished: SimpleQueue[Future[CellOutcome] | None]) -> None:
-        """Give every cell to the executor, in the order of the tables; `finished` gets futures."""
+        """Submit every cell to the executor in the order of the tables; `finished` gets futures."""
         executor = self._executor
         if executor is None:
             executor = self._pool = ThreadPoolExecutor(self._jobs, "cotenant-run")
@@ -343,7 +343,7 @@ class OnExecutor:
             raise EngineError(f"the executor takes no runs: {error}; {RESUME}") from None
 
     def _row(self, cell: Cell, future: Future[CellOutcome], *, stopped: bool) -> Row | None:
-        """The row that what came of a cell makes; None when there is nothing to keep."""
+        """Row of a finished future of a cell; None when there is nothing to keep."""
         try:
             what, value = future.result()
         except CancelledError:

@@ -1,4 +1,4 @@
-"""Judge the schedule of one window by the Shapley value: who contributed, received, is owed."""
+"""Audit of one window's schedule by the Shapley value: contributed, received, owed."""
 
 from __future__ import annotations
 
@@ -72,16 +72,16 @@ class Audit:
 
     @property
     def owed(self) -> Floats:
-        """(k, q) contributed minus received: what is owed (above 0) or owes [unit-seconds]."""
+        """(k, q) contributed minus received: above 0 the organization is owed [unit-seconds]."""
         return self.contributed - self.received
 
     @property
     def at_end(self) -> Judging:
-        """The same question again, of the end only."""
+        """Same settings of the audit for the end of the window only."""
         return Judging(self.reference, orderings=75, points=1)
 
     def in_unit(self, values: Any) -> Any:
-        """Machines, or their seconds, as an amount of the unit that is counted."""
+        """Machines, or machine seconds, as an amount of the counted unit."""
         return values if self.judged.size == 1 else values * float(self.judged.size)
 
     def document(self) -> dict[str, Any]:
@@ -106,7 +106,7 @@ class Audit:
 @validate_options
 @dataclass(frozen=True)
 class Judging:
-    """How the schedule of a window is judged.
+    """Settings of an audit.
 
     Attributes
     ----------
@@ -130,7 +130,7 @@ FAIRLY = Judging()
 def audit(
     judged: Window, *, judging: Judging = FAIRLY, rng: np.random.Generator | None = None
 ) -> Audit:
-    """Judge the schedule of a window.
+    """Audit the schedule of a window.
 
     Parameters
     ----------
@@ -203,7 +203,7 @@ def audit(
 
 
 def _affordable(instance: Scheduling) -> Literal["REF", "FIFO", "RAND"]:
-    """The most exact way of scheduling coalitions that takes seconds."""
+    """Most exact rule for coalitions' schedules that takes seconds."""
     if affordable(instance):
         return "REF"
     k = instance.organizations
@@ -212,17 +212,17 @@ def _affordable(instance: Scheduling) -> Literal["REF", "FIFO", "RAND"]:
 
 
 def _served(instance: Scheduling) -> float:
-    """What it takes to serve all jobs once; with backfilling every queue is looked at."""
+    """Estimated steps to serve all jobs once; backfilling examines every queue."""
     return instance.jobs * (instance.organizations / 2 if instance.backfilling else 1.0)
 
 
 def many_orderings(instance: Scheduling) -> int:
-    """As many random orders as RAND can take in a minute, at most 20,000."""
+    """Number of random orders that RAND can use in a minute, at most 20,000."""
     return int(min(20_000, max(10, _MOST_SERVED / (_served(instance) * instance.organizations))))
 
 
 def _divided(masks: Integers, values: Integers, received: Integers) -> Floats:
-    """(k, q) phi at each time, the log's utilities standing for the value of all together."""
+    """(k, q) phi at each time, the log's utilities replacing the value of the grand coalition."""
     k = len(received)
     by_mask = np.zeros((1 << k, received.shape[1]), dtype=object)
     by_mask[masks] = values
@@ -261,7 +261,7 @@ def _sampled(
 
 
 def sampling_bound(gains: Floats, width: float, risk: float = _RISK) -> Floats:
-    """(k,) how far each mean of N gains may be from what all orders would give.
+    """(k,) largest deviation of each mean of N gains from that over all orders.
 
     The empirical Bernstein bound of Maurer and Pontil (2009, theorem 4) on both sides, over all
     columns together: sqrt(2 V ln(4 k / risk) / N) + 7 w ln(4 k / risk) / (3 (N - 1)).
@@ -282,7 +282,7 @@ def sampling_bound(gains: Floats, width: float, risk: float = _RISK) -> Floats:
 
 
 def window_notes(windows: Sequence[Window]) -> Iterator[str]:
-    """What some windows' numbers rest on: machines used, and jobs whose start is not known."""
+    """Notes on the windows' data: machines used, and jobs whose start is not known."""
     total = windows[0].instance.total_machines
     peaks = [_peak(each) for each in windows]
     over = sum(peak > total for peak in peaks)
@@ -308,7 +308,7 @@ def window_notes(windows: Sequence[Window]) -> Iterator[str]:
 
 
 def _peak(judged: Window) -> int:
-    """The most processors in use at one time."""
+    """Largest number of processors in use at one time."""
     instance, start = judged.instance, judged.start
     ran = start >= 0
     begin, end = start[ran], start[ran] + instance.processing[ran]

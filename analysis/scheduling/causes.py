@@ -1,5 +1,5 @@
-"""Where the processors of a schedule went while others waited, or lent theirs: what stands behind
-who is owed what, in processor seconds.
+"""Flows of processor seconds between organizations: who used what while others waited or lent, as
+the causes of debts.
 
 At each moment an organization holds machines, its share; it runs some jobs, and others of its jobs
 wait. What it runs above its share it runs on what others do not use of theirs: of such a one, the
@@ -65,7 +65,7 @@ class Flows:
     idle: Floats
 
     def largest(self, organization: int, owed: bool, number: int = 3) -> list[Cause]:
-        """The largest causes for one that is owed (what it lost), or that owes (what it gained)."""
+        """Largest causes for an organization that is owed (its losses) or owes (its gains)."""
         entries: list[tuple[float, Kind, int, int]] = []
         for kind, table in (("waited", self.waited), ("lent", self.lent)):
             row = table[organization] if owed else table[:, organization]
@@ -81,7 +81,7 @@ class Flows:
 
     @cached_property
     def course(self) -> Course:
-        """What runs and waits, moment by moment."""
+        """Running and waiting processors between events."""
         return Course.of(self.judged)
 
     def _jobs(
@@ -97,7 +97,7 @@ class Flows:
 
 
 def flows(judged: Window) -> Flows:
-    """What went from whose share to whom; see the module's text. O(events k^2)."""
+    """Flows of processor time between organizations; see the module's text. O(events k^2)."""
     course = Course.of(judged)
     ratio = np.divide(
         course.length, course.lack, out=np.zeros_like(course.lack), where=course.lack > 0
@@ -112,7 +112,7 @@ def flows(judged: Window) -> Flows:
 
 @dataclass(frozen=True, eq=False)
 class Course:
-    """What runs and waits between two events; copies of one job count as one of many processors."""
+    """Running and waiting jobs between events; copies of a job count as one of many processors."""
 
     times: Integers  # (m + 1,)
     length: Floats  # (m,)
@@ -131,7 +131,7 @@ class Course:
 
     @classmethod
     def of(cls, judged: Window) -> Course:
-        """The course of a window's schedule."""
+        """Course of a window's schedule."""
         instance, horizon = judged.instance, judged.instance.horizon
         names = judged.job if len(judged.job) else np.arange(instance.jobs)
         job, first, width = np.unique(names, return_index=True, return_counts=True)
@@ -154,7 +154,7 @@ class Course:
         )  # fmt: skip
 
     def part(self, lacking: Floats, gainer: int) -> Floats:
-        """(m,) of what is lacking, the processors that one organization has of it."""
+        """(m,) processors of what is lacking that one organization has."""
         part: Floats = np.divide(
             lacking * self.surplus[gainer], self.lack, out=np.zeros_like(lacking),
             where=self.lack > 0,
@@ -164,8 +164,8 @@ class Course:
     def most(
         self, organization: int, rate: Floats, among: Floats, since: Integers, until: Integers
     ) -> tuple[tuple[int, float], ...]:
-        """The three jobs that have most of a flow, divided at each moment among the processors of
-        an organization's jobs that wait, or run.
+        """The three jobs with the largest part of a flow, divided at each moment among the
+        processors of an organization's waiting or running jobs.
         """
         each = np.divide(rate, among, out=np.zeros_like(rate), where=among > 0) * self.length
         total = np.append(0.0, np.cumsum(each))
@@ -192,7 +192,7 @@ def _over_time(
 
 @dataclass(frozen=True)
 class Alone:
-    """What an organization's jobs met, and what they would have met on its own machines alone.
+    """Work and waits of an organization's jobs, and those on its own machines alone.
 
     Attributes
     ----------
@@ -208,7 +208,7 @@ class Alone:
 
 
 def alone(judged: Window) -> list[Alone]:
-    """Each organization on its own machines, first in, first out; wider jobs do not start."""
+    """Schedule each organization on its own machines, first in, first out; no wider jobs start."""
     instance = judged.instance
     each = []
     for u in range(instance.organizations):
@@ -222,7 +222,7 @@ def alone(judged: Window) -> list[Alone]:
 
 
 def _met(instance: Scheduling, jobs: Integers, start: Integers) -> tuple[int, float]:
-    """Work of some jobs that is done, and the mean wait of their processors."""
+    """Work done of some jobs, and the mean wait of their processors."""
     horizon, width = instance.horizon, instance.width[jobs]
     begin = np.where(start[jobs] >= 0, np.minimum(start[jobs], horizon), horizon)
     work = width * np.minimum(instance.processing[jobs], horizon - begin)

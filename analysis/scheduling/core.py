@@ -1,4 +1,4 @@
-"""Divisions of what coalitions earn: REF's coalitions of organizations, or those of any game."""
+"""Divisions of the value of a game: of organizations by REF's coalitions, or of any game."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from ..run.proving import judge
 
 @dataclass(frozen=True)
 class Divisions:
-    """How the value of all players of a game is divided.
+    """Divisions of the value of all players of a game.
 
     Attributes
     ----------
@@ -45,7 +45,7 @@ class Divisions:
 
     @property
     def table(self) -> Table:
-        """Who gets what, and whether it is in the core."""
+        """Table of what each player gets by each division, and whether it is in the core."""
         known, given = self.document, self.document["divisions"]
         epsilon = known["least_epsilon"]
         columns = [Column(name, _text, numeric=True) for name in ("alone", *given)]
@@ -82,7 +82,7 @@ class Divisions:
 
 
 def _text(value: str) -> str:
-    """A fraction as people read it: six digits, or as many as leave two decimals."""
+    """Fraction as text: six digits, or as many as leave two decimals."""
     number = float(Fraction(value))
     return f"{number:.{max(6, len(str(int(abs(number)))) + 2)}g}"
 

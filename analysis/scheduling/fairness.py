@@ -1,4 +1,4 @@
-"""Who is owed what on a real cluster, window by window, and why.
+"""Audit of a real cluster's accounts, window by window: who is owed how much, and why.
 
 Debts are in core hours, or hours of another unit: what is owed, in core hours times hours, over
 half the window's hours, as a core hour at a moment drawn evenly from the window is worth that much
@@ -67,7 +67,7 @@ class Fairness:
 
     @property
     def unit(self) -> Unit:
-        """What is counted; "core hours" below stands for its hours."""
+        """Unit that is counted; "core hours" below stands for its hours."""
         return self.found.unit
 
     def hours(self, seconds: Floats | float) -> Any:
@@ -76,31 +76,31 @@ class Fairness:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The organizations."""
+        """Names of the organizations."""
         return self.audits[0].instance.names
 
     @property
     def machines(self) -> Integers:
-        """(k,) what each brings."""
+        """(k,) machines that each organization contributes."""
         return self.audits[0].instance.machines
 
     @property
     def given(self) -> Mapping[str, Fraction]:
-        """The shares that were given, in any unit; machines where none were."""
+        """Shares as given, in any unit; machines where none were."""
         machines = dict(zip(self.names, map(Fraction, self.machines.tolist()), strict=True))
         return self.found.settings.shares or machines
 
     @cached_property
     def shares(self) -> Floats:
-        """(k,) the part of all machines that is each one's, as given."""
+        """(k,) fraction of all machines that each organization contributes, as given."""
         exact = np.array([float(self.given.get(name, 0)) for name in self.names])
         shares: Floats = exact / exact.sum()
         return shares
 
     @cached_property
     def rounding(self) -> float:
-        """The most that a coalition's machines, in the integers that jobs take, are off its shares,
-        all the time; beyond 16 organizations, of single ones alone [core hours].
+        """Largest error of a coalition's machines by rounding shares to integers, over all the
+        time; beyond 16 organizations, of single ones only [core hours].
         """
         grain = np.gcd.reduce(np.concatenate([each.instance.width for each in self.audits]))
         k = len(self.names)
@@ -112,13 +112,13 @@ class Fairness:
 
     @cached_property
     def owed(self) -> Floats:
-        """(k,) what each is owed (above 0) or owes [core hours]."""
+        """(k,) debt to each organization (above 0) or of it [core hours]."""
         debts: Floats = self.course[-1]
         return debts
 
     @cached_property
     def course(self) -> Floats:
-        """(windows, k) `owed` after each window: the sum so far."""
+        """(windows, k) `owed` after each window, accumulated."""
         return np.cumsum([self._debts(each) for each in self.audits], axis=0)
 
     @cached_property
@@ -129,12 +129,12 @@ class Fairness:
 
     @cached_property
     def error(self) -> Floats:
-        """(k,) of sampled coalitions: most error of the debts, at 0.95 a window [core hours]."""
+        """(k,) largest sampling error of the debts, at 0.95 for each window [core hours]."""
         return self._summed("error")
 
     @cached_property
     def bound(self) -> Floats:
-        """(k,) the same by a bound that supposes nothing [core hours]."""
+        """(k,) sampling error by a bound without assumptions [core hours]."""
         return self._summed("bound")
 
     def _summed(self, name: str) -> Floats:
@@ -148,25 +148,25 @@ class Fairness:
 
     @property
     def share_owed(self) -> float:
-        """All that is owed, over all work, 0 where none was done: for `fail_above`."""
+        """Sum of all positive debts over all work, 0 without work: for `fail_above`."""
         work = float(self.work.sum())
         return float(np.maximum(self.owed, 0).sum()) / work if work else 0.0
 
     @cached_property
     def delay(self) -> Floats:
-        """(k,) hours by which core hours came too late (above 0) or early, on average; or 0."""
+        """(k,) mean hours by which core hours came too late (above 0) or early; or 0."""
         late = self.hours(np.sum([each.owed[:, -1] for each in self.audits], axis=0)) / HOUR
         mean: Floats = np.divide(late, self.work, out=np.zeros_like(late), where=self.work > 0)
         return mean
 
     @cached_property
     def flows(self) -> tuple[Flows, ...]:
-        """Of each window."""
+        """Flows of each window."""
         return tuple(flows(each.judged) for each in self.audits)
 
     @cached_property
     def alone(self) -> list[Alone]:
-        """What each would have met on its own machines, over all windows."""
+        """Work and waits of each organization on its own machines, over all windows."""
         tables = [alone(each.judged) for each in self.audits]
         jobs = [
             np.bincount(each.instance.organization, each.instance.width, len(self.names))
@@ -203,7 +203,7 @@ class Fairness:
         return largest[:number]
 
     def picture(self) -> Chart:
-        """Debts over time."""
+        """Chart of the debts over time."""
         first = self.audits[0]
         times, rows = [0.0], [np.zeros(len(self.names))]
         paid = np.zeros(len(self.names))
@@ -233,8 +233,8 @@ class Fairness:
         )
 
     def time_axis(self, seconds: Iterable[float]) -> tuple[str, Scale, tuple[float, ...]]:
-        """The label and scale of an axis of time, and the places of seconds since the first window
-        on it: dates where the log has them, else hours.
+        """Label and scale of a time axis, and positions of seconds since the first window on it:
+        dates where the log has them, else hours.
         """
         if self.found.log.dated:
             begin = self.audits[0].judged.begin
@@ -289,7 +289,7 @@ class Fairness:
         }
 
     def job(self, place: int) -> str:
-        """A job's name, or its place in the log where that names none."""
+        """Name of a job, or its index in the log where it has none."""
         jobs = self.found.log.jobs
         return jobs[place] if jobs else f"#{place + 1}"
 
@@ -364,12 +364,12 @@ def fairness(
 
 
 def in_core_hours(each: Audit) -> Floats:
-    """(k,) what is owed at the end of a window, see the module's text."""
+    """(k,) debts at the end of a window in core hours, see the module's text."""
     return _hours(each.owed[:, -1], each.instance.horizon)
 
 
 def moment(log: Log, second: int) -> str:
-    """A second of the log for people."""
+    """Time of a second of the log as text."""
     if not log.dated:
         return f"second {second}"
     return datetime.fromtimestamp(second, UTC).strftime("%Y-%m-%d %H:%M:%S")
@@ -380,7 +380,7 @@ def _hours(values: Floats, horizon: int) -> Floats:
 
 
 def _most(jobs: Any) -> tuple[tuple[int, float], ...]:
-    """The three largest of jobs that may come several times."""
+    """The three largest jobs of a list in which jobs may occur several times."""
     total: dict[int, float] = {}
     for place, amount in jobs:
         total[place] = total.get(place, 0.0) + amount
@@ -390,8 +390,8 @@ def _most(jobs: Any) -> tuple[tuple[int, float], ...]:
 def _audits(
     log: Log, settings: Settings, spans: list[tuple[int, int]], judging: Judging
 ) -> tuple[list[Audit], int]:
-    """Of each window with jobs, and how many have none. Where REF would take minutes in all, the
-    coalitions of every window serve first in, first out.
+    """Audits of the windows with jobs, and the number of windows without. Where REF would take
+    minutes in total, all coalitions are served first in, first out.
     """
     windows = []
     for begin, length in spans:
@@ -410,7 +410,7 @@ def _audits(
 
 
 def _of_given(judged: Window, judging: Judging, ties: int) -> Fairness:
-    """The audit of an instance's schedule, its jobs as a log so that they have names and times."""
+    """Audit of an instance's schedule, read as a log so that jobs have names and times."""
     instance = judged.instance
     order = np.argsort(instance.release, kind="stable")
     release = instance.release[order]
@@ -452,8 +452,8 @@ def _spread(audits: list[Audit], number: int, size: float = 1.0) -> Floats | Non
 
 
 def _reordered(judged: Window, order: Integers, rng: np.random.Generator) -> Window:
-    """The same window with organization u at place order[u], and jobs released at one moment in
-    another order; those there at its begin keep theirs.
+    """Window with organization u at index order[u], and jobs released at one moment in another
+    order; jobs present at its begin keep theirs.
     """
     instance = judged.instance
     names = judged.job if len(judged.job) else np.arange(instance.jobs)
@@ -492,7 +492,7 @@ def _spans(text: str, log: Log) -> list[tuple[int, int]]:
 
 
 def span_seconds(text: str, option: str, expected: str = "a span such as 12h, 7d or week") -> int:
-    """Seconds of a span such as day, 12h or 2w; raises InvalidOption, which names the option."""
+    """Seconds of a span such as day, 12h or 2w; raises InvalidOption with the option's name."""
     parts = re.fullmatch(r"([0-9]{1,6})?(h|d|w|day|week)", text)
     length = int(parts[1] or 1) * _SPANS[parts[2]] if parts else 0
     if length < 1:

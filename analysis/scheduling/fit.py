@@ -1,5 +1,5 @@
-"""What would have brought fair share nearer to the fair schedule: other weights. Fitted by playing
-fair share again; of a Kueue, its admission by the share of borrowed quota.
+"""Weights of fair share that bring its schedule nearer to the fair one, found by simulating fair
+share, or for Kueue its admission by the share of borrowed quota.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _WIDE = 8
 
 @dataclass(frozen=True, eq=False)
 class Fitted:
-    """One way to share, and how far its schedule is from the fair one.
+    """Weights or shares, and the distance of their schedule from the fair one.
 
     Attributes
     ----------
@@ -41,12 +41,12 @@ class Fitted:
 
     @property
     def judged(self) -> float:
-        """What counts: the error where nothing was fitted, if there is such a window."""
+        """Error that counts: on windows not used for fitting, if there are any."""
         return self.error if self.later is None else self.later
 
     def nearer(self, other: Fitted) -> bool:
-        """Whether it is nearer to the fair schedule by a hundredth, and by a second, which is what
-        clocks of accounting tell apart; where it was fitted and later too.
+        """Whether its error is smaller by a hundredth and by one second, the resolution of
+        accounting clocks, on the fitted and the later windows.
         """
         return all(
             mine <= theirs - max(1.0, 0.01 * theirs)
@@ -56,7 +56,7 @@ class Fitted:
 
 @dataclass(frozen=True, eq=False)
 class Fit:
-    """What there was, and what would have been nearer.
+    """Present weights, and fitted ones that come nearer to the fair schedule.
 
     Attributes
     ----------
@@ -102,9 +102,7 @@ def fit(judged: Fairness) -> Fit:
 
 
 def _nearest(start: Integers, error: Callable[[Integers], float], most: int) -> Integers:
-    """The best weights that steps from one to a better neighbor lead to, with at most so many
-    looked at.
-    """
+    """Best weights by local search over neighbors, with at most `most` evaluations."""
     tried = {tuple(start.tolist())}
     best, value = start, error(start)
     better = True
@@ -122,7 +120,7 @@ def _nearest(start: Integers, error: Callable[[Integers], float], most: int) -> 
 
 
 def _scaled(weights: Integers) -> Iterator[Integers]:
-    """One weight larger or smaller, by smaller and smaller factors."""
+    """Neighbors with one weight larger or smaller, by smaller and smaller factors."""
     for factor in (2.0, 1.4, 1.15):
         for u in np.flatnonzero(weights).tolist():
             for times in (factor, 1 / factor):
@@ -133,8 +131,8 @@ def _scaled(weights: Integers) -> Iterator[Integers]:
 
 
 def present_weights(judged: Fairness) -> Integers:
-    """(k,) what organizations have now: their shares, or the weights of queues; the largest is
-    1000, and what is above 0 at least 1.
+    """(k,) present weights of organizations: their shares, or the weights of queues; the largest is
+    1000, and positive ones are at least 1.
     """
     queues = {queue.name: float(queue.weight) for queue in judged.found.log.queues}
     weights = np.array([queues.get(name, 0.0) for name in judged.names])
@@ -145,8 +143,8 @@ def present_weights(judged: Fairness) -> Integers:
 
 
 def played(judged: Fairness, instance: Scheduling, weights: Integers) -> Integers:
-    """(j,) starts when the site's rule serves the jobs of an instance: fair share, or of a Kueue
-    its admission without preemption, by `share_kernel.admit`, with the limits of its queues.
+    """(j,) starts of an instance's jobs under the site's rule: fair share, or for Kueue its
+    admission without preemption, by `share_kernel.admit`, with the limits of its queues.
     """
     queues = {queue.name: queue for queue in judged.found.log.queues}
     if not queues or not set(instance.names) <= set(queues):
@@ -172,7 +170,7 @@ def played(judged: Fairness, instance: Scheduling, weights: Integers) -> Integer
 
 
 def _distance(judged: Fairness, audits: list[Audit], weights: Integers) -> float:
-    """Delta psi over the work of the schedules of the site's rule."""
+    """Delta psi per unit of work of the schedules of the site's rule."""
     off, work = 0.0, 0
     for each in audits:
         instance = each.instance

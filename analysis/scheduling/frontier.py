@@ -38,8 +38,8 @@ def price_frontiers(
     points: Points = 8,
     reading: Reading = "figure",
 ) -> tuple[PriceFrontier, ...]:
-    """Utilization, and total psi_sp, against unfairness: the most of any schedule within each
-    limit, proved.
+    """Frontiers of utilization and of total psi_sp against unfairness: the most of any schedule
+    within each limit, proved.
 
     Unfairness is the sum over organizations of |psi - psi of REF|, over the work REF does (p_tot).
     Up to 60 jobs each limit is a program of its own (CP-SAT), from 0 to the least unfairness of the
@@ -81,7 +81,7 @@ def price_frontiers(
 
 
 def _unlimited(instance: Scheduling, objective: Objective, stop: Stop) -> PriceFrontier:
-    """One point, where REF takes too long to know what is fair."""
+    """Frontier of one point without a limit, where REF takes too long to compute."""
     schedule = simulate(instance, "FIFO").schedule
     unit = _unit(instance, objective)
     value, bound = worth_of(instance, schedule, objective), fluid_bound(instance, objective)
@@ -94,7 +94,7 @@ def _unlimited(instance: Scheduling, objective: Objective, stop: Stop) -> PriceF
 
 
 def _unit(instance: Scheduling, objective: Objective) -> int:
-    """The units of work in all of the machines' time; utility is counted as it is."""
+    """Units of work in all of the machines' time; 1 for utility."""
     return 1 if objective == "utility" else instance.capacity * instance.horizon
 
 
@@ -102,7 +102,7 @@ def _frontier(
     instance: Scheduling, objective: Objective, fair: Schedule, units: int, points: int,
     clock: Clock,
 ) -> PriceFrontier:  # fmt: skip
-    """Every point, the tightest limit first; `units` is the work that the schedule of REF does."""
+    """Frontier with every point, the tightest limit first; `units` is the work done by REF."""
     psi, engine = utilities(instance, fair), quicker_engine(instance)
     unit = _unit(instance, objective)
 
@@ -111,7 +111,7 @@ def _frontier(
         return worth, distance(instance, schedule, psi) / units
 
     def exact(outcome: Outcome) -> Outcome:
-        """Its bound as a number of whole units, to be equal to a value or not."""
+        """Outcome whose bound is an integer number of units, for exact comparison with values."""
         bound = outcome.bound
         return outcome if bound is None else replace(outcome, bound=round(bound * unit) / unit)
 
@@ -153,7 +153,7 @@ def _frontier(
 
 
 def _cheap(instance: Scheduling, objective: Objective, fair: Schedule, units: int) -> PriceFrontier:
-    """What REF's schedule, first in, first out, and the fluid bound say."""
+    """Frontier from REF's schedule, first in, first out, and the fluid bound, without search."""
     psi, unit = utilities(instance, fair), _unit(instance, objective)
     fluid = fluid_bound(instance, objective)
     # no schedule with REF's utilities has another total

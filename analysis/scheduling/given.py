@@ -1,4 +1,4 @@
-"""A schedule that is given to be judged: an instance of this package, and who started when."""
+"""Windows made of an instance of this package and a given schedule, to be audited."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from ..run.result import Result, fingerprint
 
 
 def given_window(path: PathLike, schedule: PathLike) -> Window:
-    """An instance with its schedule as a window to be judged.
+    """Make a window to be audited from an instance and its schedule.
 
     Parameters
     ----------

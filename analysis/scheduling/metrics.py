@@ -1,4 +1,4 @@
-"""The metrics of a schedule: what it does with the machines, and how far it is from Shapley's.
+"""Metrics of a schedule: use of the machines, and distance from the Shapley value.
 
 Unfairness and debts need the values of all coalitions, that is REF. They are worked out when REF
 takes seconds (`reference` auto: 3^k times the number of jobs up to 2e9), once per instance, and
@@ -112,7 +112,7 @@ def mean_flow_time(instance: Scheduling, schedule: Schedule) -> float | None:
 
 
 def facts(stated: Stated) -> Facts:
-    """Utilities, REF's shares and debts, and the fluid bound."""
+    """Recompute utilities, REF's shares and debts, and the fluid bound of a certificate."""
     from ...baselines.scheduling.sampled import guarantee
     from ...models.scheduling import fluid_bound
 

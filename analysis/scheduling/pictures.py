@@ -1,4 +1,4 @@
-"""The pictures of schedules: who is owed what, what each organization gets, busy machines."""
+"""Pictures of schedules: debts, utilities of organizations, busy machines."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def record(
     reading: Reading = "figure",
     reference: Literal["auto", "REF", "none"] = "auto",
 ) -> dict[str, Any]:
-    """What the pictures of a schedule are drawn from, a few kB.
+    """Record for the pictures of a schedule, a few kB.
 
     `times`: at most 40, spread evenly, the horizon last; `busy`: share of the machines' time used
     up to each since the one before. `psi` at the horizon, and, as in `metrics` (same options),
@@ -84,7 +84,7 @@ def record(
 
 @validate_options
 def pictures(rows: Sequence[Row]) -> list[Picture]:
-    """Debts, utility against contribution, busy machines; of one instance's runs."""
+    """Pictures of one instance's runs: debts, utility against contribution, busy machines."""
     by_method = records_by_method(rows, "busy")
     if not by_method:
         return []
@@ -102,7 +102,7 @@ def pictures(rows: Sequence[Row]) -> list[Picture]:
 
 
 def _busy(instance: Scheduling, schedule: Schedule, times: Integers) -> Floats:
-    """Share of the machines' time that is used between each time and the one before."""
+    """Fraction of the machines' time used between each time and the one before."""
     edges = np.append(0, times)
     done = np.array([int(job_units(instance, schedule, edge).sum()) for edge in edges.tolist()])
     share: Floats = np.diff(done) / (np.diff(edges) * instance.capacity)
@@ -131,7 +131,7 @@ def _values(instance: Scheduling, times: tuple[int, ...], reading: Reading) -> I
 
 
 def _most_owed_chart(by_method: Records) -> Chart:
-    """The largest debt to any organization over time, a line for each method."""
+    """Chart of the largest debt to any organization over time, a line for each method."""
     unit, word = _unit(
         value for records in by_method.values() for row in records[0]["debts"] for value in row
     )
@@ -155,7 +155,7 @@ def _most_owed_chart(by_method: Records) -> Chart:
 
 
 def _debt_chart(method: str, entry: Record) -> Chart:
-    """What each organization is owed over time under one method."""
+    """Chart of the debt to each organization over time under one method."""
     unit, word = _unit(value for row in entry["debts"] for value in row)
     # a bare number in a legend says what it numbers
     names = [f"organization {name}" if name.isdigit() else name for name in entry["names"]]
@@ -185,7 +185,7 @@ def _owed_map(by_method: Records) -> HeatMap:
 
 
 def _share_map(by_method: Records) -> HeatMap:
-    """psi over phi; a hole where phi is 0."""
+    """Heat map of psi over phi; blank where phi is 0."""
     values, owed = {}, means(by_method, "owed")
     for method, psi in means(by_method, "psi").items():
         phi = np.add(psi, owed[method])
@@ -230,7 +230,7 @@ def _map(
 
 
 def _busy_chart(by_method: Records) -> Chart:
-    """Share of the machines in use over time."""
+    """Chart of the fraction of machines in use over time."""
     series: list[Series] = []
     means: dict[str, float] = {}
     edges = (0, *next(iter(by_method.values()))[0]["times"])
@@ -250,7 +250,7 @@ def _busy_chart(by_method: Records) -> Chart:
 
 
 def _extreme(by_method: Records) -> dict[str, Sequence[Record]]:
-    """The methods that owe one organization least and most at the horizon."""
+    """The methods under which the debt to one organization is least and largest at the horizon."""
     most = {
         method: max(row[-1] for row in records[0]["debts"]) for method, records in by_method.items()
     }
@@ -259,20 +259,20 @@ def _extreme(by_method: Records) -> dict[str, Sequence[Record]]:
 
 
 def _in_units(values: Mapping[str, Sequence[float]]) -> tuple[dict[str, Floats], str]:
-    """The values in a unit that makes large ones short, and its words."""
+    """Values in a unit that shortens large numbers, and the unit's name."""
     unit, word = _unit(value for row in values.values() for value in row)
     return {method: np.array(row) / unit for method, row in values.items()}, word
 
 
 def _unit(values: Iterable[float]) -> tuple[float, str]:
-    """A power of a thousand that makes large numbers short, and the unit's words."""
+    """Power of a thousand that shortens large numbers, and the unit's name."""
     largest = max((abs(value) for value in values), default=0.0)
     power = 3 * ((len(f"{largest:.0f}") - 1) // 3) if largest >= LARGE else 0
     return (10.0**power, f"10^{power} unit-time") if power else (1.0, "unit-time")
 
 
 def answer_picture(instance: Scheduling, schedule: Schedule) -> BlockChart:
-    """Whose job runs when on which machine."""
+    """Picture of which organization's job runs when on which machine."""
     rows: dict[int, list[Block]] = {}
     for job, owner, machine, _, start, end, *others in answer_table(instance, schedule).rows:
         places = map(int, others[0].split()) if others and others[0] else [machine]

@@ -1,4 +1,4 @@
-"""What being greedy, and being fair, costs: rules against proved optima."""
+"""Price of greedy and of fair scheduling: rules compared with proved optima."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def prices(
     time_limit: float | None = None,
     seed: int = 0,
 ) -> list[Price] | None:
-    """Each rule's share of the most work and the most utility; None without a proof."""
+    """Fraction of the most work and of the most utility by each rule; None without a proof."""
     optima = [method(instance, time_limit=time_limit) for method in (max_utilization, max_utility)]
     if any(outcome.status is not Status.OPTIMAL for outcome in optima):
         for outcome in optima:

@@ -1,5 +1,5 @@
-"""What an organization gains by presenting its work differently: split, merged, delayed or padded,
-and parallel jobs as narrower ones, by search.
+"""Search for misreports of an organization: jobs split, merged, delayed or padded, and parallel
+jobs as narrower ones.
 
 psi_sp itself is indifferent to splitting and merging and falls with delay (section 4), once a
 schedule is given. A rule is another matter: it may serve the pieces earlier. The search tries every
@@ -52,8 +52,8 @@ class Change:
 def changes(
     instance: Scheduling, organization: int, kinds: Sequence[str] = KINDS
 ) -> Iterator[Change]:
-    """Every single change to the organization's jobs: all cuts, all neighbors of as many processors
-    merged, delays and paddings of 1, 2 and 4, all ways to make two narrower jobs of a parallel one.
+    """All single changes to an organization's jobs: all cuts, all merges of neighbors with equal
+    processors, delays and paddings of 1, 2 and 4, all ways to split a parallel job.
     """
     jobs = [job for job in instance.order.tolist() if instance.organization[job] == organization]
     for place, job in enumerate(jobs):
@@ -83,7 +83,7 @@ def changes(
 
 
 class _Reports(Reports):
-    """An organization presents its jobs differently, by one change of `changes`."""
+    """Possible reports of an organization: its jobs under one change of `changes`."""
 
     unit, changes = "psi", get_args(Kind)
 
@@ -119,7 +119,7 @@ REPORTS = _Reports()
 
 
 def _twice(instance: Scheduling, job: int) -> Scheduling:
-    """The instance with a job listed twice, released together."""
+    """Instance with a job duplicated, both released together."""
     fields = {
         name: np.insert(getattr(instance, name), job, getattr(instance, name)[job])
         for name in ("organization", "release", "processing", "processors")
@@ -129,7 +129,7 @@ def _twice(instance: Scheduling, job: int) -> Scheduling:
 
 
 def _split(instance: Scheduling, job: int, cut: int) -> Change:
-    """Two jobs in the place of one, released together, the first of `cut` units."""
+    """Replace a job by two, released together, the first of `cut` units."""
     twice = _twice(instance, job)
     processing = twice.processing.copy()
     processing[job : job + 2] = cut, instance.processing[job] - cut
@@ -138,7 +138,7 @@ def _split(instance: Scheduling, job: int, cut: int) -> Change:
 
 
 def _narrow(instance: Scheduling, job: int, first: int) -> Change:
-    """Two jobs side by side in the place of one, the first of so many of its processors."""
+    """Replace a job by two side by side, the first on `first` of its processors."""
     twice = _twice(instance, job)
     width = twice.width.copy()
     width[job : job + 2] = first, instance.width[job] - first
@@ -147,7 +147,7 @@ def _narrow(instance: Scheduling, job: int, first: int) -> Change:
 
 
 def _merge(instance: Scheduling, job: int, following: int) -> Change:
-    """One job in the place of two neighbors, released with the later one."""
+    """Replace two neighboring jobs by one, released with the later one."""
     processing = instance.processing.copy()
     processing[following] += processing[job]
     left = {"processing": np.delete(processing, job)} | {

@@ -1,4 +1,4 @@
-"""Rules on many windows of a trace: how far each is from the Shapley schedule, with medians,
+"""Study of rules on many windows of a trace: distances from the Shapley schedule, with medians,
 quartiles and intervals.
 
 One mean over windows says little: in most windows machines are not short, every greedy rule gives
@@ -44,7 +44,7 @@ RULES = (*TABLE_RULES, "FIFO", "random")
 
 @dataclass(frozen=True, eq=False)
 class Study:
-    """What came out of a number of windows.
+    """Results over a number of windows.
 
     Attributes
     ----------
@@ -62,18 +62,18 @@ class Study:
 
     @property
     def windows(self) -> int:
-        """How many windows."""
+        """Number of windows."""
         return len(self.begin)
 
     @property
     def contended_windows(self) -> int:
-        """Windows in which the rule makes a difference at all."""
+        """Number of windows in which the choice of rule matters."""
         return int((self.contended > 0).sum())
 
 
 @dataclass(frozen=True)
 class Summary:
-    """A sample in a few numbers; `low` and `high` bound its mean, 95 % bootstrap interval."""
+    """Summary statistics of a sample; `low` and `high` bound its mean, 95 % bootstrap interval."""
 
     mean: float
     deviation: float
@@ -95,8 +95,8 @@ def study(
     seed: int = 0,
     progress: Callable[[int, int], None] | None = None,
 ) -> Study:
-    """Run rules and REF on windows drawn uniformly from a trace, users dealt to organizations anew
-    in each.
+    """Run rules and REF on random windows of a trace, with users assigned to organizations anew in
+    each.
 
     Parameters
     ----------
@@ -163,7 +163,7 @@ def rule_schedule(instance: Scheduling, name: str, rng: np.random.Generator) -> 
 
 
 def whole_schedule(answer: Schedule | Outcome) -> Schedule:
-    """A rule's schedule; Ctrl-C in it goes on: half a schedule lets nothing be concluded."""
+    """Schedule of a rule; an interrupted rule raises, since half a schedule is useless."""
     if isinstance(answer, Outcome):
         if answer.stop is Stop.INTERRUPTED:
             raise KeyboardInterrupt

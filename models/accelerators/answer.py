@@ -1,4 +1,4 @@
-"""The time shares that a solved model stands for."""
+"""Conversion of a solved model to time shares."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from .arrays import ShareProgram
 
 
 def solution_of(instance: Accelerators, built: Any, values: Any) -> TimeShares:
-    """The time shares of a `ShareProgram`, or of a Pyomo model of `readable`."""
+    """Time shares of a solved `ShareProgram`, or of a Pyomo model of `readable`."""
     if isinstance(built, ShareProgram):
         return built.answer(instance, values)
     first, second, device, *_ = instance.placements

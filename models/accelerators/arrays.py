@@ -1,4 +1,4 @@
-"""The programs of time shares as sparse matrices."""
+"""Linear programs of time shares as sparse matrices."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from ..program import LinearProgram, ProgramBuilder, Term
 
 
 class Prices(NamedTuple):
-    """What a step of a job, a device of a kind, and all of a job's time are worth.
+    """Prices of a step of each job, a device of each kind, and the time of each job.
 
     Attributes
     ----------
@@ -32,7 +32,7 @@ class Prices(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class ShareProgram:
-    """A linear program whose first columns are the placements, each in a unit of its own.
+    """Linear program whose first columns are the placements, each in a unit of its own.
 
     The first D rows say what there is of each kind of device, the next that of the jobs of each
     type, each divided by it; the last are the throughputs of types, each divided by what its unit
@@ -61,8 +61,8 @@ class ShareProgram:
         point: Floats,
         others: tuple[Integers, Integers, Floats] | None = None,
     ) -> TimeShares:
-        """The time shares that a point stands for, with those of the other types (types, kinds of
-        device, shares), within the limits exactly.
+        """Time shares of a point, with given shares of the other types (types, kinds of device,
+        shares), scaled to satisfy the limits exactly.
         """
         first, second, device = (each[self.placements] for each in instance.placements[:3])
         share = point[: len(first)] * self.width
@@ -73,7 +73,7 @@ class ShareProgram:
         return within_limits(instance, first, second, device, share)
 
     def prices(self, instance: Accelerators, row_dual: Floats) -> Prices:
-        """The prices that the multipliers of the rows are."""
+        """Prices from the dual values of the rows."""
         kinds, types = len(instance.devices), self.types
         device, job, step = np.split(row_dual, [kinds, kinds + len(types)])
         jobs, there = np.maximum(instance.count[types], 1), instance.count[types] > 0
@@ -98,8 +98,8 @@ def share_program(
     types: Integers | None = None,
     others: Floats | None = None,
 ) -> ShareProgram:
-    """Most theta such that each job of a type has at least floor + theta x rate times its `unit` of
-    throughput; with `cost`, the least of it such that each has the floor.
+    """Maximize theta such that each job of a type has at least floor + theta x rate times its
+    `unit` of throughput; with `cost`, minimize the cost such that each has the floor.
 
     Parameters
     ----------
@@ -129,7 +129,7 @@ def share_program(
     columns = builder.columns(len(width), cost=0.0 if cost is None else cost[chosen] * width)
 
     def of_types(amount: Floats, one: Floats, two: Floats) -> list[Term]:
-        """What each placement adds to the rows of its types, each divided by an amount."""
+        """Coefficients of each placement in the rows of its types, divided by an amount."""
         return [
             (row[first], columns, width * one / amount[first]),
             (row[second[pair]], columns[pair], (width * two / amount[second])[pair]),
@@ -154,7 +154,7 @@ def share_program(
 
 
 def _most(instance: Accelerators) -> Floats:
-    """(k,) the most jobs or pairs that each placement could have at a time."""
+    """(k,) largest number of jobs or pairs of each placement at a time."""
     first, second, device, _, _, workers = instance.placements
     jobs = instance.count[first].astype(float)
     other = np.where(second < 0, jobs, instance.count[second])

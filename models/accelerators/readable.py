@@ -1,4 +1,4 @@
-"""The programs of time shares in Pyomo, written to be read; the solvers build them as arrays."""
+"""Programs of time shares in Pyomo, written to be read; solvers build them as arrays."""
 
 # mypy: disable-error-code="untyped-decorator"
 
@@ -17,16 +17,16 @@ from ...instances.problem.option_types import validate_options
 
 @validate_options
 def max_min_model(instance: Accelerators) -> Any:
-    """Most of the least normalized throughput: variables `share[i, j, d]`, jobs of type i alone
-    (j = -1) or pairs on devices of kind d at a time, and `theta`.
+    """Maximize the least normalized throughput: variables `share[i, j, d]`, jobs of type i alone (j
+    = -1) or pairs on devices of kind d at a time, and `theta`.
     """
     return ratio_model(instance, entitlements(instance))
 
 
 @validate_options
 def ratio_model(instance: Accelerators, unit: Floats) -> Any:
-    """Most theta such that each job has theta times the `unit` (T,) of its type [steps/s]; with the
-    steps that are left, theta is one over the makespan.
+    """Maximize theta such that each job has theta times the `unit` (T,) of its type [steps/s]; with
+    the remaining steps as unit, theta is 1 over the makespan.
     """
     if np.shape(unit) != (instance.types,):
         raise InvalidOption(f"unit has shape {np.shape(unit)}; expected one for each type of job")
@@ -43,8 +43,8 @@ def ratio_model(instance: Accelerators, unit: Floats) -> Any:
 
 @validate_options
 def cost_model(instance: Accelerators, least: float = 1.0) -> Any:
-    """Least cost an hour such that each job has what it is owed, see `min_cost`: variables
-    `share[i, j, d]`.
+    """Minimize the cost an hour such that each job has its required throughput, see `min_cost`:
+    variables `share[i, j, d]`.
     """
     model = _shares(instance)
     floor = owed_throughputs(instance, least)
@@ -64,8 +64,8 @@ def cost_model(instance: Accelerators, least: float = 1.0) -> Any:
 
 
 def _shares(instance: Accelerators) -> Any:
-    """Shares of time with the throughput of each type, and no more jobs and devices than there
-    are.
+    """Pyomo model of time shares with the throughput of each type and the limits of jobs and
+    devices.
     """
     first, second, device, one, two, _ = instance.placements
     keys = list(zip(first.tolist(), second.tolist(), device.tolist(), strict=True))

@@ -1,4 +1,4 @@
-"""The assignment that a solved model stands for."""
+"""Conversion of a solved model to an assignment."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from .arrays import AdmissionProgram
 
 
 def solution_of(instance: Admission, built: Any, values: Any) -> Assignment:
-    """The assignment of an `AdmissionProgram`, or of the Pyomo model of `readable`."""
+    """Assignment of a solved `AdmissionProgram`, or of the Pyomo model of `readable`."""
     if isinstance(built, AdmissionProgram):
         return built.assignment(values)
     machine = np.full(instance.jobs, -1)

@@ -1,4 +1,4 @@
-"""The assignment program as sparse matrices."""
+"""Assignment program as sparse matrices."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ ORDERED_UP_TO = 200_000
 
 @dataclass(frozen=True, eq=False)
 class AdmissionProgram:
-    """A program whose first columns are an assignment.
+    """Program whose first columns are an assignment.
 
     Attributes
     ----------
@@ -50,11 +50,11 @@ class AdmissionProgram:
 
     @property
     def shared(self) -> int:
-        """How many columns stand for the assignment itself."""
+        """Number of columns of the assignment itself."""
         return len(self.job) + len(self.pair)
 
     def assignment(self, point: Floats) -> Assignment:
-        """The assignment that a point stands for, cores rounded; a pair without a core is none."""
+        """Assignment of a point, with cores rounded; a pair without a core is dropped."""
         used_cores = np.round(point[len(self.job) : self.shared]).astype(np.int64)
         cores = np.zeros((self.jobs, self.types), dtype=np.int64)
         machine = np.full(self.jobs, -1)
@@ -64,12 +64,12 @@ class AdmissionProgram:
         return Assignment(machine, cores)
 
     def whole(self, point: Floats, tolerance: float = 1e-6) -> bool:
-        """Whether the cores of a point are whole numbers."""
+        """Whether the cores of a point are integers."""
         used_cores = point[len(self.job) : self.shared]
         return bool(np.abs(used_cores - np.round(used_cores)).max(initial=0.0) <= tolerance)
 
     def point(self, assignment: Assignment) -> Floats | None:
-        """The first columns of an assignment, equal VMs renamed; None without a pair's column."""
+        """First columns of an assignment, with equal VMs renamed; None if a pair has no column."""
         renamed = self._in_order(assignment)
         index = np.full((self.jobs, len(self.copies)), -1)
         index[self.job, self.machine] = np.arange(len(self.job))
@@ -83,7 +83,7 @@ class AdmissionProgram:
         return np.concatenate([x, y.astype(float)])
 
     def _in_order(self, assignment: Assignment) -> Assignment:
-        """The same assignment with equal VMs renamed so that their lowest jobs ascend."""
+        """Assignment with equal VMs renamed so that their lowest jobs ascend."""
         if not self.ordered:
             return assignment
         machines = len(self.copies)
@@ -110,7 +110,7 @@ def assignment_program(
     ordered: bool = True,
     builder: ProgramBuilder | None = None,
 ) -> AdmissionProgram:
-    """Most total speed, or most jobs assigned, as a minimization.
+    """Maximize total speed or the number of assigned jobs, stated as a minimization.
 
     Parameters
     ----------
@@ -181,7 +181,7 @@ def assignment_program(
 
 
 def _copies(cores: Integers) -> Integers:
-    """(V,) the VM of equal cores right before each, -1 for none."""
+    """(V,) last VM before each with equal cores, -1 for none."""
     _, group = np.unique(cores, axis=0, return_inverse=True)
     before = np.full(len(cores), -1)
     last: dict[int, int] = {}
@@ -192,7 +192,7 @@ def _copies(cores: Integers) -> Integers:
 
 
 def _groups(copies: Integers) -> list[list[int]]:
-    """The VMs of equal cores, groups of two and more, each ascending."""
+    """Groups of two and more VMs with equal cores, each ascending."""
     groups: dict[int, list[int]] = {}
     for v, before in enumerate(copies.tolist()):
         groups[v] = groups.pop(before, []) if before >= 0 else []

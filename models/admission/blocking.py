@@ -1,4 +1,4 @@
-"""The assignment program with the number of blocking pairs, exactly.
+"""Assignment program with an exact count of blocking pairs.
 
 Job j and VM v block unless j is at v or nothing v can offer j is faster than what j has. What v
 offers is held[c] fewer cores of type c than there are, held by the jobs v ranks above j; the
@@ -24,7 +24,7 @@ from .arrays import AdmissionProgram, assignment_program
 
 @dataclass(frozen=True, eq=False)
 class BlockingProgram:
-    """The program, and the point that stands for an assignment.
+    """Program with blocking pairs, and the point of an assignment.
 
     Attributes
     ----------
@@ -36,7 +36,7 @@ class BlockingProgram:
     levels: tuple[Floats, ...] = field(repr=False)
 
     def point(self, instance: Admission, assignment: Assignment) -> Floats:
-        """All columns of an assignment: who blocks by our count, and for others a w to show it."""
+        """All columns of an assignment: its blocking pairs, and a w that excludes the others."""
         first = self.base.point(assignment)
         assert first is not None  # every pair that can hold a core has a column
         found = blocking_pairs(instance, assignment)
@@ -55,7 +55,7 @@ class BlockingProgram:
 
 
 def blocking_program(instance: Admission, most_pairs: int) -> BlockingProgram:
-    """Most total speed with at most `most_pairs` blocking pairs; J V (C + 2) more columns."""
+    """Maximize total speed with at most `most_pairs` blocking pairs; J V (C + 2) more columns."""
     builder = ProgramBuilder()
     base = assignment_program(instance, least_jobs=0, whole=True, ordered=False, builder=builder)
     rank = np.empty(instance.jobs, dtype=np.int64)
@@ -85,12 +85,12 @@ def blocking_program(instance: Admission, most_pairs: int) -> BlockingProgram:
 
 
 def _fastest(instance: Admission, j: int, w: float, offered: Integers) -> float:
-    """The value of w for job j on the cores offered: never below the fastest it could run there."""
+    """Value of w for job j on the cores offered: at least its highest speed there."""
     return float(w * instance.threads[j] + np.maximum(0.0, instance.speed[j] - w) @ offered)
 
 
 def _offered(instance: Admission, assignment: Assignment) -> Integers:
-    """(J, V, C) what each VM offers each job: all but what jobs ranked above it hold."""
+    """(J, V, C) cores that each VM offers each job: all that jobs ranked above it do not hold."""
     free = np.array(instance.cores)
     offered = np.empty((instance.jobs, *free.shape), dtype=np.int64)
     for j in job_ranking(instance.threads).tolist():

@@ -1,4 +1,4 @@
-"""The assignment program in Pyomo: the readable statement of what `optimal` solves."""
+"""Assignment program in Pyomo, written to be read; `optimal` solves the same program."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from ...instances.admission.instance import Admission
 
 
 def readable(instance: Admission, *, least_jobs: int = 0) -> Any:
-    """A Pyomo ConcreteModel: most total speed, at least `least_jobs` jobs assigned.
+    """Pyomo model that maximizes total speed with at least `least_jobs` jobs assigned.
 
     Variables `x[j, v]` (job j runs on VM v) and `y[j, v, c]` (cores of type c it holds there);
     objective `speed`. About a hundred times slower to build than `assignment_program`: for reading,

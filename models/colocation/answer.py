@@ -1,4 +1,4 @@
-"""The pairing that a solved model stands for."""
+"""Conversion of a solved model to a pairing."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from .assignment import PairingProgram
 
 
 def solution_of(instance: Colocation, built: Any, values: Any) -> Pairing:
-    """The pairing of a `PairingProgram`, or of a Pyomo model of `readable`."""
+    """Pairing of a solved `PairingProgram`, or of a Pyomo model of `readable`."""
     if isinstance(built, PairingProgram):
         return built.pairing(values)
     pairs = np.zeros((instance.types, instance.types), dtype=np.int64)

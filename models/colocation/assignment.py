@@ -1,4 +1,4 @@
-"""The columns and rows every colocation program shares, and the two programs that need no more."""
+"""Columns and rows common to all colocation programs, and two programs without further ones."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from .gain_sets import UNPAIRED
 
 @dataclass(frozen=True, eq=False)
 class PairingProgram:
-    """A linear program whose first columns are a pairing.
+    """Linear program whose first columns are a pairing.
 
     Attributes
     ----------
@@ -39,14 +39,14 @@ class PairingProgram:
     flagged: Integers = field(default_factory=lambda: np.zeros(0, dtype=np.int64), kw_only=True)
 
     def pairing(self, point: Floats) -> Pairing:
-        """The pairing that a point of the program stands for."""
+        """Pairing of a point of the program."""
         whole = np.round(np.asarray(point)[: len(self.first) + len(self.alone)]).astype(np.int64)
         single = np.zeros(self.types, dtype=np.int64)
         single[self.alone] = whole[len(self.first) :]
         return Pairing(self.first, self.second, whole[: len(self.first)], single)
 
     def point(self, pairing: Pairing) -> Floats:
-        """The point that stands for a pairing, its other columns as low as the rows allow."""
+        """Point of a pairing, with the other columns as low as the rows allow."""
         number = np.zeros((self.types, self.types))
         number[pairing.first, pairing.second] = pairing.pairs
         chosen = np.concatenate(
@@ -56,7 +56,7 @@ class PairingProgram:
 
 
 class Assignment:
-    """The columns and rows all programs share, and the a-agents beside b by the columns."""
+    """Columns and rows common to all programs, and the number of a-agents beside b by column."""
 
     def __init__(self, instance: Colocation, keep: Booleans | None = None) -> None:
         self.instance = instance
@@ -81,7 +81,7 @@ class Assignment:
         self._assign(present)
 
     def _list_entries(self) -> None:
-        """Whom each column places: an entry a side of a pair, or a job alone, sorted by type."""
+        """List the agents of each column: an entry per side of a pair or job alone, by type."""
         apart = ~self.loop
         kind = np.concatenate([self.first, self.second[apart], self.alone])
         order = np.argsort(kind, kind="stable")
@@ -96,7 +96,7 @@ class Assignment:
         self._ends = np.searchsorted(self.kind, np.arange(self.instance.types + 1))
 
     def _assign(self, present: Booleans) -> None:
-        """Every agent is placed once, and no more run alone than there are machines for."""
+        """Add rows: every agent is placed once, and at most as many run alone as machines allow."""
         place = np.cumsum(present) - 1
         count = self.instance.count[present].astype(float)
         self.builder.block(place[self.kind], self.column, self.agents, count, count)
@@ -122,12 +122,12 @@ class Assignment:
         return total
 
     def beside(self, a: int) -> tuple[Integers, Integers, Floats]:
-        """Partners b of type a (UNPAIRED for none), the column of a-b, its a-agents per unit."""
+        """Partners b of type a (UNPAIRED for none), column of a-b, and its a-agents per unit."""
         here = slice(self._ends[a], self._ends[a + 1])
         return self.partner[here], self.column[here], self.agents[here]
 
     def room(self, a: int) -> Floats:
-        """How many a-agents each partner of `beside` has room for."""
+        """Number of a-agents for which each partner of `beside` has room."""
         partner, _, agents = self.beside(a)
         count = self.instance.count
         pairs = np.where(partner == UNPAIRED, count[a], np.minimum(count[a], count[partner]))
@@ -137,7 +137,7 @@ class Assignment:
     def finish(
         self, cost: Floats, others: Callable[[Floats], Floats] | None = None
     ) -> PairingProgram:
-        """The program with this objective (padded with zeros)."""
+        """Program with this objective (padded with zeros)."""
         base = self.builder.build()
         padded = np.zeros(base.columns)
         padded[: len(cost)] = cost
@@ -153,7 +153,7 @@ class Assignment:
 def repair_program(
     instance: Colocation, partial: Pairing, keep: Booleans | None = None, weight: float = 100.0
 ) -> PairingProgram:
-    """The pairing that keeps most agents of a partial one where they are, then least total penalty.
+    """Minimize changes of a partial pairing, then total penalty.
 
     Parameters
     ----------
@@ -188,7 +188,7 @@ def repair_program(
 
 @validate_options
 def penalty_program(instance: Colocation, keep: Booleans | None = None) -> PairingProgram:
-    """Least total penalty over all agents (n times the mean).
+    """Minimize the total penalty of all agents (n times the mean).
 
     Parameters
     ----------

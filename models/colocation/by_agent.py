@@ -1,5 +1,5 @@
-"""Fewest blocking agents, or fewest blocking pairs of the agent that is in most: programs over
-types.
+"""Programs over types for the fewest blocking agents, or the fewest blocking pairs of the agent in
+most.
 
 An a-agent beside b is in a blocking pair with a c-agent for each c-agent who gains by an a-agent,
 W[c, a] of them, where it gains by c itself, which is where b is in the gain set G[a, c]. If it
@@ -37,7 +37,7 @@ def agent_program(
     *,
     penalty: bool = True,
 ) -> PairingProgram:
-    """Pairings with the fewest blocking agents, or the fewest blocking pairs of the agent in most.
+    """Minimize the number of blocking agents, or the blocking pairs of the agent in most.
 
     Parameters
     ----------
@@ -60,14 +60,14 @@ def agent_program(
 
 @validate_options
 def agent_terms(instance: Colocation) -> int:
-    """How many entries an `agent_program` has at most, which is what it takes to make it."""
+    """Upper bound on the entries of an `agent_program`, which determine the time to make it."""
     return len(instance.present) ** 3
 
 
 def _minimax(
     shared: Assignment, sets: GainSets, counts: WillingCounts, most: int | None
 ) -> np.ndarray:
-    """K, at most `most`, and a row for each two types that may be paired."""
+    """Add K (blocking pairs of the worst agent), at most `most`, and a row per pair of types."""
     builder, willing = shared.builder, counts.columns(shared)
     upper = float(shared.instance.agents if most is None else most)
     allowed = builder.columns(1, upper=upper, integer=True)
@@ -95,7 +95,7 @@ def _minimax(
 def _agents(
     shared: Assignment, sets: GainSets, counts: WillingCounts, most: int | None
 ) -> np.ndarray:
-    """The blocking agents of each two types that are paired, in all at most `most`."""
+    """Add columns of the blocking agents of each pair of types, at most `most` in total."""
     builder, willing = shared.builder, counts.columns(shared)
     some = builder.columns(len(willing), upper=1.0, integer=True)
     builder.at_most(0.0, (willing, 1.0), (some, -counts.most))

@@ -1,4 +1,4 @@
-"""Fair attribution: who presses harder on memory loses at least as much (Cooper section II)."""
+"""Fair attribution: jobs with more memory pressure lose at least as much (Cooper section II)."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ to 1e-9, and slacks of few agents may be as near to each other.
 
 @dataclass(frozen=True, eq=False)
 class FairProgram(PairingProgram):
-    """A pairing program with a row on either side of each type's mean penalty.
+    """Pairing program with rows on both sides of each type's mean penalty.
 
     Attributes
     ----------
@@ -35,8 +35,7 @@ class FairProgram(PairingProgram):
 
 @dataclass(frozen=True, eq=False)
 class Surroundings:
-    """What a part of a larger pairing must fit: agents placed already, and types that stay as they
-    are.
+    """Fixed context of a part of a larger pairing: agents already placed, and unchanged types.
 
     Attributes
     ----------
@@ -62,8 +61,8 @@ def fair_program(
     around: Surroundings | None = None,
     least: float = 0.0,
 ) -> FairProgram:
-    """Least slack such that mean penalty[x] <= mean penalty[y] + slack whenever bandwidth[x] <
-    bandwidth[y] strictly.
+    """Minimize the slack such that mean penalty[x] <= mean penalty[y] + slack whenever bandwidth[x]
+    < bandwidth[y] strictly.
 
     With the running maximum h[k] of the mean penalties of the k lowest bandwidths, one row for each
     type on either side suffices. Types without agents have no mean and are left out.
@@ -166,7 +165,7 @@ def fair_program(
 
 
 def lowest_penalty(instance: Colocation) -> float:
-    """A number that no type's mean penalty is below: 0, or the lowest penalty of an agent."""
+    """Lower bound on every type's mean penalty: 0, or the lowest penalty of an agent."""
     present = instance.count > 0
     usable = instance.allowed & present & present[:, None]
     return min(float(instance.penalty.min(where=usable, initial=0.0)), instance.single_penalty)

@@ -1,5 +1,4 @@
-"""For whom a change pays: the sets G[a, c] = {b : an a-agent beside b gains by c}, which are
-nested.
+"""Nested gain sets G[a, c] = {b : an a-agent beside b gains by c} of blocking pairs.
 
 With intervals (see `instances.colocation.stability`) b is left by the end of its interval that
 counts, and c is gone to at the other end: the sets are prefixes of one order of the b all the same.
@@ -30,8 +29,8 @@ UNPAIRED = -1
 
 @dataclass(frozen=True)
 class GainSets:
-    """The partners each type would leave, worst first, and how many of them it would leave for each
-    other type.
+    """Partners that each type would leave, worst first, and how many of them it would leave for
+    each other type.
 
     An agent leaves b for c when its penalty falls by enough; whoever leaves b for c leaves every
     worse partner than b for c as well, so G[a, c] is the first `size[a, c]` of `order[a]`.
@@ -51,23 +50,23 @@ class GainSets:
 
     @cached_property
     def blocks(self) -> Booleans:
-        """(T, T): whether agents of the two types could block at all; symmetric."""
+        """(T, T) whether agents of two types can block at all; symmetric."""
         members = self.size - self.own
         return (members > 0) & (members.T > 0)
 
     def ranks(self, a: int, partner: Integers) -> Integers:
-        """The place of each partner in `order[a]`; behind all for one never left (alone)."""
+        """Index of each partner in `order[a]`; its length for partners never left (or alone)."""
         place = np.full(len(self.size) + 1, len(self.order[a]))
         place[self.order[a]] = np.arange(len(self.order[a]))  # UNPAIRED, -1, is the last entry
         return place[partner]
 
     def levels(self, a: int) -> Integers:
-        """The sizes above 0 that matter for type a, ascending: ranks of its chain variables."""
+        """Sizes above 0 used by type a, ascending: ranks of its chain variables."""
         return np.unique(self.size[a][self.blocks[a]])
 
     def among(self, keep: Booleans) -> GainSets:
-        """The sets of pairings that use only these pairs, (T, T) and symmetric: each ends behind a
-        partner that is left, and none is there where no partner is.
+        """Gain sets of pairings that use only the pairs `keep`, (T, T) and symmetric: each ends
+        after a partner that is left, and is empty without any.
         """
         size = np.zeros_like(self.size)
         for a, order in enumerate(self.order):

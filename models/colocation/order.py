@@ -39,7 +39,7 @@ def order_program(
     objective: Literal["blocking", "penalty", "none"] = "blocking",
     steps: Annotated[int, AtLeast(2, "steps a type")] | None = None,
 ) -> PairingProgram:
-    """Pairings of fewest blocking pairs, or of least total penalty with at most `most` of them.
+    """Minimize blocking pairs, or total penalty with at most `most` of them.
 
     Parameters
     ----------
@@ -101,7 +101,7 @@ def order_program(
 
 @validate_options
 def order_terms(instance: Colocation, most: int | None = None, steps: int | None = None) -> int:
-    """How many pairs of steps an `order_program` has at most, which is what it takes to make it."""
+    """Upper bound on the step pairs of an `order_program`, which determine the time to make it."""
     count = instance.count
     for least in (steps, None if most is None else most + 2):
         count = count if least is None else np.minimum(count, least)
@@ -109,7 +109,7 @@ def order_terms(instance: Colocation, most: int | None = None, steps: int | None
 
 
 class WillingCounts:
-    """The different W of all types.
+    """Distinct counts W of willing agents, of all types.
 
     Attributes
     ----------
@@ -156,7 +156,7 @@ class WillingCounts:
         self.member = csr_array((values, (rows, columns)), shape=(len(types), width))
 
     def columns(self, shared: Assignment) -> Integers:
-        """A new column for each W, and the rows that say what it is."""
+        """Add a column for each W, with the rows that define it."""
         builder, entries = shared.builder, self.member.tocoo()
         willing = builder.columns(len(self.most), upper=self.most, integer=True, implied=True)
         members = (entries.row, entries.col, entries.data)
@@ -166,7 +166,7 @@ class WillingCounts:
 
 
 def _steps(agents: int, upto: float, steps: int | None, most: int | None) -> Floats:
-    """The steps of a W that is at most `upto`, of a type of so many agents."""
+    """Steps of a W of at most `upto`, for a type of `agents` agents."""
     number = agents if steps is None else min(steps, agents)
     place = np.arange(1, number + 1)
     if number == agents:
@@ -182,7 +182,7 @@ def _steps(agents: int, upto: float, steps: int | None, most: int | None) -> Flo
 def _alike(
     first: Integers, size: Integers, left: Integers, right: Integers
 ) -> tuple[Integers, Integers]:
-    """The steps that two W have both, for pairs of W of one type."""
+    """Steps common to both W, for pairs of W of one type."""
     number = np.minimum(size[left], size[right])
     within = _within(number)
     return np.repeat(first[left], number) + within, np.repeat(first[right], number) + within
@@ -191,7 +191,7 @@ def _alike(
 def _all_pairs(
     first: Integers, size: Integers, left: Integers, right: Integers
 ) -> tuple[Integers, Integers]:
-    """Every step of the left W with every step of the right, for pairs of W."""
+    """All pairs of a step of the left and a step of the right W, for pairs of W."""
     number = size[left] * size[right]
     within, wide = _within(number), np.repeat(size[right], number)
     return (
@@ -201,5 +201,5 @@ def _all_pairs(
 
 
 def _within(number: Integers) -> Integers:
-    """0, 1, ... up to each number, one after the other."""
+    """Concatenated ranges 0, 1, ... up to each number."""
     return np.arange(number.sum()) - np.repeat(np.cumsum(number) - number, number)

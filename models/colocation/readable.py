@@ -1,4 +1,4 @@
-"""The same programs in Pyomo, written to be read; the solvers build them as arrays, a hundred times
+"""Colocation programs in Pyomo, written to be read; solvers build them as arrays, a hundred times
 faster.
 
 Indices are numbers, in the order of the instance: the type "web" is `instance.names.index("web")`.
@@ -22,7 +22,7 @@ from ...instances.problem.option_types import validate_options
 
 @validate_options
 def predictor(instance: Colocation) -> Any:
-    """Least mean penalty over agents.
+    """Minimize the mean penalty of agents.
 
     Sets `types` (those with agents), `pairs` (allowed, a <= b); variables `x[a, b]` processors with
     such a pair, `single[a]` jobs without a co-runner; expressions `beside[a, b]` a-agents beside b,
@@ -75,7 +75,7 @@ def predictor(instance: Colocation) -> Any:
 def stable_model(
     instance: Colocation, alpha: float = 0.0, alpha_mode: AlphaMode = "penalty-points"
 ) -> Any:
-    """Least mean penalty among the pairings without a blocking pair.
+    """Minimize the mean penalty of pairings without a blocking pair.
 
     Adds `willing[a, c]`, the a-agents who would leave for c, and the 0/1 variables `anyone[a, c]`
     that are 1 where there are any; sets of partners whom a would leave for c and for d, one inside
@@ -110,7 +110,7 @@ def stable_model(
 def fewest_model(
     instance: Colocation, alpha: float = 0.0, alpha_mode: AlphaMode = "penalty-points"
 ) -> Any:
-    """Fewest blocking pairs, by the order encoding.
+    """Minimize the number of blocking pairs, by the order encoding.
 
     Adds `willing[a, c]`, the a-agents who would leave for c; the 0/1 variables `reached[a, c, t]`,
     1 where there are t of them or more; and `both[a, c, t, u]`, 1 where t a-agents would leave for
@@ -176,7 +176,7 @@ def _add_willing(model: Any, instance: Colocation, alpha: float, alpha_mode: Alp
 
 @validate_options
 def fair_model(instance: Colocation) -> Any:
-    """Least slack of fair attribution: mean penalty[a] <= mean penalty[b] + slack wherever
+    """Minimize the slack of fair attribution: mean penalty[a] <= mean penalty[b] + slack wherever
     bandwidth[a] < bandwidth[b].
     """
     assert instance.bandwidth is not None

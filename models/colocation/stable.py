@@ -1,4 +1,4 @@
-"""No blocking pair, at most K of them, or the fewest: programs over types.
+"""Programs over types for pairings with no, at most K, or the fewest blocking pairs.
 
 W[a, c], the number of a-agents who would leave for c, is the number of them beside a partner in the
 gain set G[a, c]. The gain sets of a type are nested, so its W are prefix sums along one order of
@@ -38,7 +38,7 @@ def stable_program(
     one: bool = False,
     keep: Booleans | None = None,
 ) -> PairingProgram:
-    """Least total penalty among the pairings without a blocking pair, or with one at most.
+    """Minimize total penalty without a blocking pair, or with at most one.
 
     With z = 1 where s > 0 (a 0/1 chain along the nested sets): z[a, G(a, c)] + z[c, G(c, a)] <= 1
     for every two types that could block, and at most one a-agent would leave for another a-agent.
@@ -204,8 +204,8 @@ def blocking_program(
 
 @dataclass(frozen=True)
 class _Chain:
-    """The prefix sums of one type: columns s, the most each can be, how many agents its partners
-    have room for, and where each partner joins.
+    """Prefix sums of one type: columns s, their upper bounds, how many agents its partners have
+    room for, and where each partner joins.
     """
 
     type: int
@@ -219,7 +219,7 @@ class _Chain:
 
 
 class _Chains:
-    """The prefix sums of every type that could block.
+    """Prefix sums of every type that can block.
 
     Attributes
     ----------
@@ -252,7 +252,7 @@ class _Chains:
         self._leave_own_out(shared, at_most_one_of_own)
 
     def _leave_own_out(self, shared: Assignment, at_most_one_of_own: bool) -> None:
-        """A column for each W[a, c] = s[a, G] - the a-agents beside c."""
+        """Add a column for each W[a, c] = s[a, G] - the a-agents beside c."""
         here, there = self.own = np.nonzero(self.sets.own & self.sets.blocks)
         count = shared.instance.count
         beside = np.where(
@@ -275,16 +275,16 @@ class _Chains:
         builder.sums(len(here), (every, sums, 1.0), *both, lower=0.0, upper=0.0)
 
     def own_sums(self, chosen: Floats, sums: list[Floats]) -> Floats:
-        """The value of every W of `own`, given the pairing's columns and the chains' values."""
+        """Value of every W of `own`, from the columns of a pairing and the values of chains."""
         return self.value_of_pair(sums)[self.own] - self._each * chosen[self._beside]
 
     def shared(self, chain: _Chain) -> Booleans:
-        """Which of a chain's levels are W of some pair as they are."""
+        """Which levels of a chain equal a W of some pair."""
         whole = self.sets.blocks[chain.type] & ~self.sets.own[chain.type]
         return np.isin(chain.levels, self.sets.size[chain.type, whole])
 
     def sums(self, chosen: Floats) -> list[Floats]:
-        """The value of every chain's s, given the pairing's columns."""
+        """Value of every chain's s, from the columns of a pairing."""
         return [
             np.cumsum(
                 np.bincount(chain.step, chain.agents * chosen[chain.column], len(chain.levels) + 1)
@@ -293,7 +293,7 @@ class _Chains:
         ]
 
     def value_of_pair(self, values: list[Integers] | list[Floats]) -> Floats:
-        """(T, T): of one value or column per level, that of G[a, c]; -1 where none can block."""
+        """(T, T) value or column of G[a, c], from one per level; -1 where no pair can block."""
         table = np.full(self.sets.size.shape, -1.0)
         for chain, value in zip(self.chains, values, strict=True):
             rivals = np.flatnonzero(self.sets.blocks[chain.type])
@@ -304,8 +304,8 @@ class _Chains:
 
 
 def _flags(builder: ProgramBuilder, chain: _Chain, needed: Booleans) -> tuple[Integers, Booleans]:
-    """For each s that needs one the column that is 1 when s > 0 (itself when it cannot pass 1), and
-    which of them are new columns.
+    """For each s that needs one, the column that is 1 when s > 0 (s itself when it cannot exceed
+    1), and which of them are new columns.
     """
     several = needed & (chain.most > 1)
     z = chain.s.copy()
@@ -319,7 +319,7 @@ def _flags(builder: ProgramBuilder, chain: _Chain, needed: Booleans) -> tuple[In
 def _product_of_flags(
     builder: ProgramBuilder, product: Integers, left: Integers, right: Integers
 ) -> None:
-    """product = left right for 0/1 columns, as three rows each."""
+    """Add product = left right for 0/1 columns, as three rows each."""
     builder.at_most(0.0, (product, 1.0), (left, -1.0))
     builder.at_most(0.0, (product, 1.0), (right, -1.0))
     builder.at_most(1.0, (left, 1.0), (right, 1.0), (product, -1.0))

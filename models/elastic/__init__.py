@@ -1,4 +1,4 @@
-"""The most total utility of elastic jobs, as an integer program.
+"""Integer program for the most total utility of elastic jobs.
 
 With x[i, c] the jobs of type i in configuration c, a kind k(c) of device and a number s(c) of them,
 
@@ -29,7 +29,7 @@ def configuration_program(
     left: Integers | None = None,
     idle: bool = True,
 ) -> tuple[LinearProgram, Integers, Integers]:
-    """The most worth, as the least of its negative: a column for each finite entry of `worth`.
+    """Maximize total worth (as a minimization), with a column for each finite entry of `worth`.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""The grouping that a solved model stands for."""
+"""Conversion of a solved model to a grouping."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from .columns import columns_of
 
 
 def solution_of(instance: Groups, built: Any, values: Any) -> Grouping:
-    """The grouping of the array programs, by their first columns, or of a Pyomo model."""
+    """Grouping of a solved array program, by its first columns, or of a Pyomo model."""
     columns = columns_of(instance)
     if values is None:
         values = [whole(built.x[group]) for group in built.groups]

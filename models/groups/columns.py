@@ -1,4 +1,4 @@
-"""The program over kinds of groups: a column says on how many machines a group runs.
+"""Program over kinds of groups: each column is the number of machines with a group.
 
     least   sum over classes c and groups S of cost_c(S) x[c, S]
     such that   sum over c and S of (how often a is in S) x[c, S] = count[a]   for each type a
@@ -41,7 +41,7 @@ class Columns:
 
     @cached_property
     def cost(self) -> Integers:
-        """(N,) what the members of each lose together, in units."""
+        """(N,) total penalty of the members of each group, in units."""
         total: Integers = self.lost.sum(axis=1)
         return total
 
@@ -88,7 +88,7 @@ class Columns:
         builder.block(self.where, x, 1.0, np.full(len(limits), -np.inf), limits.astype(float))
 
     def find(self, instance: Groups, grouping: Grouping) -> Integers:
-        """(G,) the columns of a grouping's groups."""
+        """(G,) columns of a grouping's groups."""
         weight = np.append(np.random.default_rng(0).integers(1, 2**62, size=instance.types), 0)
 
         def keys(members: Integers, where: Integers) -> Integers:
@@ -124,7 +124,7 @@ class Columns:
         return np.minimum(self.most_of(instance.count), self.limits[self.where])
 
     def most_of(self, left: Integers) -> Integers:
-        """(N,) how often each group can be formed of so many jobs (T,)."""
+        """(N,) how often each group can be formed from given numbers of jobs (T,)."""
         times = times_of(self.members)
         there = np.append(left, 0)[self.members]
         enough = np.where(times > 0, there // np.maximum(times, 1), np.iinfo(np.int64).max)
@@ -132,7 +132,7 @@ class Columns:
         return found
 
     def grouping(self, instance: Groups, number: Integers) -> Grouping:
-        """The answer of so many machines (N,) of each group; equal classes are dealt in order."""
+        """Grouping of a number of machines (N,) for each group; equal classes are used in order."""
         used = np.flatnonzero(number)
         members, where, many = self.members[used], self.where[used], number[used].tolist()
         left = instance.limits.copy()
@@ -150,8 +150,8 @@ class Columns:
 
 
 def columns_of(instance: Groups) -> Columns:
-    """All kinds of groups that the jobs at hand can form, without forbidden ones; raises
-    InvalidOption when they are too many to list, see `groups_listed`.
+    """All kinds of groups that the jobs can form, without forbidden ones; raises InvalidOption when
+    there are too many to list, see `groups_listed`.
     """
     alike = instance.alike
     limits = np.bincount(alike, weights=instance.limits, minlength=len(alike)).astype(np.int64)

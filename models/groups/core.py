@@ -1,4 +1,4 @@
-"""Groupings that no group blocks, as rows of the program over kinds of groups.
+"""Core constraint as rows of the program over kinds of groups: no group blocks.
 
 W[a, S] of `instances.groups.stability` counts the jobs of type a whose loss passes a threshold, so
 it is a sum of columns, and grows as the threshold falls. Sorted by threshold, each W of a type is
@@ -25,7 +25,7 @@ from .columns import Columns
 
 @dataclass(frozen=True, eq=False)
 class Chains:
-    """The groups that hold a type, by what it loses in them; and the full groups that could block.
+    """Groups with a type, sorted by its penalty in them, and full groups that can block.
 
     A *chain* is a class of machines and a type, numbered class * types + type. Its groups stand
     behind each other, those first in which the type loses most.
@@ -52,14 +52,14 @@ class Chains:
     prefix: Integers
 
     def part(self, chain: int, end: int) -> tuple[Integers, Integers]:
-        """The first groups of a chain, and how often each holds the type."""
+        """First groups of a chain, and how often each contains the type."""
         inside = slice(self.first[chain], self.first[chain] + end)
         return self.column[inside], self.times[inside]
 
 
 def chains_of(instance: Groups, columns: Columns, every: Columns, least: int) -> Chains:
-    """The chains of some groups, and which full ones of all the instance's could block them, where
-    a job must gain more than `least` units.
+    """Chains of some groups, and the full groups of the instance that can block them if a job must
+    gain more than `least` units.
     """
     types = instance.types
     chains = types * len(columns.limits)
@@ -91,7 +91,7 @@ def chains_of(instance: Groups, columns: Columns, every: Columns, least: int) ->
 
 @dataclass(frozen=True, eq=False)
 class CoreProgram:
-    """Least penalty among some kinds of groups, without a blocking group.
+    """Program for the least penalty over some kinds of groups, without a blocking group.
 
     Attributes
     ----------
@@ -103,7 +103,7 @@ class CoreProgram:
     _flags: list[tuple[int, int, int]] = field(repr=False)
 
     def point(self, number: Integers) -> Floats:
-        """(columns,) the point of so many machines of each group."""
+        """(columns,) point of given numbers of machines of each group."""
         found = np.zeros(self.program.columns)
         found[: len(number)] = number
         for sums, groups, times, piece in self._chains:
@@ -117,7 +117,7 @@ class CoreProgram:
 def core_program(
     instance: Groups, columns: Columns, every: Columns, least: int, *, costs: bool = True
 ) -> CoreProgram:
-    """The program of groupings of some groups that no group blocks.
+    """Program of groupings of some groups that no group blocks.
 
     Parameters
     ----------

@@ -1,1 +1,1 @@
-"""What is optimal on a market, as programs."""
+"""Convex and integer programs of market allocations."""

@@ -1,4 +1,4 @@
-"""The allocation that a solved program stands for."""
+"""Conversion of a solved program to an allocation."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from .eisenberg_gale import EisenbergGale
 
 
 def solution_of(instance: Market, built: Any, values: Any) -> Allocation:
-    """The allocation of an `EisenbergGale` program, or of shares given for its jobs; a server
-    filled beyond its capacity by the solver's tolerance is scaled back.
+    """Allocation of an `EisenbergGale` program, or of shares given for its jobs; a server filled
+    beyond its capacity by the solver's tolerance is scaled back.
     """
     if not isinstance(built, EisenbergGale):
         raise TypeError("not an EisenbergGale program")

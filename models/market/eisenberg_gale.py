@@ -1,4 +1,4 @@
-"""The Eisenberg-Gale program: maximize sum of budget x log(utility) subject to the servers' cores.
+"""Eisenberg-Gale program: maximize sum of budget x log(utility) subject to the servers' cores.
 
 For utilities that are homogeneous of degree one (linear, CES, Cobb-Douglas, Leontief) its answer is
 the market equilibrium and the multipliers of the servers' rows are the prices. For Amdahl utilities
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class EisenbergGale:
-    """The program and its parts.
+    """Eisenberg-Gale program with its variables and parameters.
 
     Attributes
     ----------
@@ -54,7 +54,7 @@ class EisenbergGale:
 
 @validate_options
 def eisenberg_gale(market: Market, utility: Family = "amdahl", rho: float = 0.5) -> EisenbergGale:
-    """The program for a market and a family of utilities; weights start at the budgets."""
+    """Make the program for a market and a family of utilities; weights start at the budgets."""
     import cvxpy as library
 
     cvxpy: Any = library
@@ -80,7 +80,7 @@ def eisenberg_gale(market: Market, utility: Family = "amdahl", rho: float = 0.5)
 
 
 def serial_work(market: Market) -> Floats:
-    """(n,) work of each user's jobs with f = 0, which run at full speed on a sliver of a core."""
+    """(n,) work of each user's jobs with f = 0, which run at full speed on any part of a core."""
     return total_by(
         market.user, np.where(market.parallel_fraction == 0, market.work, 0.0), market.users
     )
@@ -138,7 +138,7 @@ def _homogeneous(
     utility: Family,
     rho: float,
 ) -> tuple[cvxpy.Expression, list[Any]]:
-    """log of users' utilities for a family of `instances.market.families`."""
+    """Logarithms of users' utilities for a family of `instances.market.families`."""
     import cvxpy as library
 
     cvxpy: Any = library
@@ -165,7 +165,7 @@ def _homogeneous(
 
 
 def incidence(row: npt.NDArray[np.int64], rows: int) -> csr_array:
-    """(rows, len(row)) 0/1: column k stands in row[k]."""
+    """(rows, len(row)) 0/1 matrix with a 1 of column k in row[k]."""
     from scipy.sparse import csr_array
 
     number = len(row)

@@ -1,5 +1,5 @@
-"""The most total utility when every user is guaranteed so many times the utility of its endowment,
-as a convex program.
+"""Convex program for the most total utility when every user is guaranteed a multiple of the utility
+of its endowment.
 
 maximize sum u_i  subject to  u_i >= sigma b_i for every user, and the servers' cores; u_i by
 second-order cones, as in `eisenberg_gale`. The multipliers of the guarantees weigh users: at
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class Guaranteed:
-    """The program and its parts.
+    """Program with guaranteed utilities, and its variables.
 
     Attributes
     ----------
@@ -47,7 +47,7 @@ class Guaranteed:
 
 
 def guaranteed(market: Market, static: Floats, index: float | None) -> Guaranteed:
-    """The program for a market with a job that can use a second core.
+    """Make the program for a market with a job that can use a second core.
 
     Parameters
     ----------

@@ -1,5 +1,5 @@
-"""Whole cores as linear programs: one 0/1 column per core that a job may get, worth what that core
-gains.
+"""Linear programs over integer cores: a 0/1 column per core that a job may get, with its gain of
+work.
 
 Column (k, c) says that job k has at least c cores. Its gain w_k (s(c) - s(c - 1)) falls with c, and
 rows keep the order, so a user's utility is a linear function of the columns, exactly.
@@ -25,7 +25,7 @@ UNHURRIED_COLUMNS = 500
 
 @dataclass(frozen=True, eq=False)
 class CoreColumns:
-    """The columns of a program over whole cores.
+    """Columns of a program over integer cores.
 
     Attributes
     ----------
@@ -47,7 +47,7 @@ class CoreColumns:
 
 
 def require_small(market: Market, time_limit: float | None) -> None:
-    """Refuse a market too large for the programs, or for ever without a time limit."""
+    """Refuse a market too large for the programs, or too large without a time limit."""
     total = np.floor(market.capacity + 1e-9)
     number = total[market.server[market.useful]].sum()
     if number > MOST_COLUMNS:
@@ -63,7 +63,7 @@ def require_small(market: Market, time_limit: float | None) -> None:
 
 
 def core_columns(market: Market) -> CoreColumns:
-    """Columns for each useful job and whole core; each server gives what it has at most."""
+    """Columns for each useful job and core; each server gives at most its cores."""
     total = np.floor(market.capacity + 1e-9).astype(np.int64)
     jobs = np.flatnonzero(market.useful & (total[market.server] > 0))
     number = total[market.server[jobs]]

@@ -1,4 +1,4 @@
-"""The flow that a solved model stands for."""
+"""Conversion of a solved model to a flow."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .arrays import FluidProgram, throughput_program
 
 
 def solution_of(instance: Numa, built: Any, values: Any) -> Flow:
-    """The flow of a `FluidProgram`, or of a Pyomo model of `readable`."""
+    """Flow of a solved `FluidProgram`, or of a Pyomo model of `readable`."""
     program = built if isinstance(built, FluidProgram) else throughput_program(instance)
     if program is not built:
         values = np.array([number(built.work[key]) for key in built.routes])

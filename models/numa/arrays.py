@@ -1,4 +1,4 @@
-"""The fluid programs as sparse matrices."""
+"""Fluid programs as sparse matrices."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ ON_FACE = 1e-9
 
 @dataclass(frozen=True, eq=False)
 class FluidProgram:
-    """A linear program whose first columns are the work y[k, l, p], class by class and memory by
+    """Linear program whose first columns are the work y[k, l, p], class by class and memory by
     memory.
 
     Attributes
@@ -35,7 +35,7 @@ class FluidProgram:
     total: int | None = None
 
     def flow(self, instance: Numa, point: Floats, throughput: float) -> Flow:
-        """The flows a point stands for, scaled so that each class and memory sends its share."""
+        """Flows of a point, scaled so that each class and memory sends its share."""
         kinds, places = instance.classes, instance.processors
         work = np.maximum(point[: kinds * places * places], 0.0).reshape(kinds, places, places)
         total = work.sum(axis=2, keepdims=True)
@@ -53,7 +53,7 @@ class FluidProgram:
 
 @validate_options
 def throughput_program(instance: Numa) -> FluidProgram:
-    """Most throughput any placement can sustain; maximized, so the cost is its negative."""
+    """Maximize the throughput that any placement can sustain (the cost is its negative)."""
     builder, work = _work(instance, None)
     total = builder.columns(1, cost=-1.0, names=["throughput"])
     owed = _owed(instance, 1.0)
@@ -69,7 +69,7 @@ def throughput_program(instance: Numa) -> FluidProgram:
 
 @validate_options
 def power_program(instance: Numa, throughput: float, energy: Floats) -> FluidProgram:
-    """Least link power [W] at a throughput [tasks/s]; `energy` (K, D) as `link_energy` gives it."""
+    """Minimize link power [W] at a throughput [tasks/s]; `energy` (K, D) as of `link_energy`."""
     builder, work = _work(instance, energy)
     owed = _owed(instance, throughput)
     builder.block(_supply_rows(instance), work, 1.0, owed, owed)
@@ -79,8 +79,8 @@ def power_program(instance: Numa, throughput: float, energy: Floats) -> FluidPro
 
 @validate_options
 def most_power_program(instance: Numa, price: Floats, energy: Floats) -> FluidProgram:
-    """Least link power [W] among the flows of most throughput: the face of optima that prices of
-    the cores' time name.
+    """Minimize link power [W] among the flows of most throughput, the face of optima at given
+    prices of cores' time.
 
     By complementary slackness, prices (P,) that prove the most throughput leave exactly these:
     processors of a price above 0 have no core idle, and tasks run only where their time costs
@@ -98,7 +98,7 @@ def most_power_program(instance: Numa, price: Floats, energy: Floats) -> FluidPr
 
 @validate_options
 def off_face(instance: Numa, price: Floats) -> Booleans:
-    """(K, L, P) where a task's time costs more than elsewhere at these prices."""
+    """(K, L, P) where a task's time costs more than the least at these prices."""
     price = shaped("price", price, instance.processors)
     cost = instance.slowdown[:, instance.distance] * price
     away: Booleans = cost > cost.min(axis=2, keepdims=True) + ON_FACE * price.max()
@@ -106,7 +106,7 @@ def off_face(instance: Numa, price: Floats) -> Booleans:
 
 
 def _energy_cost(instance: Numa, energy: Floats) -> Floats:
-    """(K L P,) joules a second of work costs the links."""
+    """(K L P,) energy of the links for a second of work [J]."""
     energy = shaped("energy", energy, instance.classes, instance.blade_distance + 1)
     cost: Floats = (energy / instance.service_mean[:, None])[:, instance.distance].reshape(-1)
     return cost
@@ -136,7 +136,7 @@ def _supply_rows(instance: Numa) -> Integers:
 
 
 def _capacity(instance: Numa, builder: ProgramBuilder, work: Integers) -> tuple[Integers, Integers]:
-    """Rows that say a processor's cores work or are spare, and columns of the spare ones."""
+    """Add rows that divide a processor's cores into work and slack, and columns of the slack."""
     places = instance.processors
     spare = builder.columns(places)
     every, cores = np.arange(places), float(instance.cores)

@@ -1,4 +1,4 @@
-"""The fluid programs in Pyomo, written to be read; the solvers build them as arrays."""
+"""Fluid programs in Pyomo, written to be read; solvers build them as arrays."""
 
 # mypy: disable-error-code="untyped-decorator"
 
@@ -15,7 +15,7 @@ from ...instances.problem.option_types import validate_options
 
 @validate_options
 def throughput_model(instance: Numa) -> Any:
-    """Most throughput [tasks/s]: variables `work[k, l, p]` and `throughput`."""
+    """Maximize throughput [tasks/s]: variables `work[k, l, p]` and `throughput`."""
     model = _flows(instance)
     model.throughput = pyo.Var(domain=pyo.NonNegativeReals)
     _conserve(instance, model)
@@ -25,7 +25,7 @@ def throughput_model(instance: Numa) -> Any:
 
 @validate_options
 def power_model(instance: Numa, throughput: float) -> Any:
-    """Least link power [W] at a throughput [tasks/s]: variables `work[k, l, p]`."""
+    """Minimize link power [W] at a throughput [tasks/s]: variables `work[k, l, p]`."""
     model = _flows(instance)
     model.throughput = pyo.Param(initialize=throughput)
     _conserve(instance, model)

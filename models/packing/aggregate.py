@@ -1,4 +1,4 @@
-"""The aggregate program: how many VMs of each type on the servers of each class, not on which."""
+"""Aggregate program: numbers of VMs of each type on each class of servers."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ SPARE = ((0.005, 16.0), (0.005, 12.0), (0.01, 8.0), (0.02, 4.0), (0.05, 1.0))
 
 @dataclass(frozen=True, eq=False)
 class Aggregate:
-    """The program and where its columns stand.
+    """Aggregate program with the indices of its columns.
 
     Attributes
     ----------
@@ -36,7 +36,7 @@ class Aggregate:
 
 
 def aggregate_program(packing: RuledPacking, penalty: int) -> Aggregate:
-    """The least cost of servers whose room, limits and zones suffice for all VMs, class by class.
+    """Minimize the cost of servers whose capacities, limits and zones suffice for all VMs by class.
 
     Every answer gives a point of it: VMs of a type on a class, and servers of it that are used. So
     its least cost is a bound, whether VMs are whole or not. Servers are whole numbers.
@@ -56,7 +56,7 @@ def aggregate_program(packing: RuledPacking, penalty: int) -> Aggregate:
 
 @dataclass(frozen=True, eq=False)
 class Moves:
-    """The aggregate program of moves, and where its columns stand.
+    """Aggregate program of moves, with the indices of its columns.
 
     Attributes
     ----------
@@ -76,9 +76,9 @@ class Moves:
 
 
 def even_program(packing: RuledPacking, budget: int) -> Aggregate:
-    """The aggregate program with room to spare: servers of a total cost of `budget` at most, and as
-    much of each resource of each class as can be stays empty, the first parts of a server
-    (`SPARE`) worth more than the next ones. Whole VMs find room most easily there.
+    """Aggregate program with free room: servers cost at most `budget`, and as much of each resource
+    of each class as possible stays free, the first parts of a server (`SPARE`) with larger weights.
+    In its answers integer VMs are placed most easily.
     """
     builder, cost, pools, of_class, count = _building(packing, 1_000, 0.0, 1.0)
     program = builder.build()
@@ -96,7 +96,7 @@ def moves_program(
     spare: float = 0.0,
     budget: int | None = None,
 ) -> Moves:
-    """The most VMs that can stay where they are with so many servers, class by class.
+    """Maximize the number of VMs that can stay where they are with given servers, by class.
 
     On a server VMs stay if it is kept, and together with the others of its class they keep the
     rows of the aggregate program. Every answer gives a point of it.
@@ -147,7 +147,7 @@ def moves_program(
 def _building(
     packing: RuledPacking, penalty: int, weight: float, spare: float = 0.0
 ) -> tuple[ProgramBuilder, int, Integers, Integers, Integers]:
-    """The aggregate program with `weight` for a cost of 1, and its columns as in `Aggregate`.
+    """Aggregate program with `weight` for a cost of 1, and its columns as in `Aggregate`.
 
     spare : how much what stays empty counts.
     """
@@ -242,7 +242,7 @@ def _building(
 
 
 def _equal(builder: ProgramBuilder, columns: Integers, values: npt.ArrayLike, total: int) -> None:
-    """Make a column values . columns."""
+    """Add a column equal to values . columns."""
     builder.row(np.append(columns, total), np.append(values, -1.0), lower=0.0, upper=0.0)
 
 

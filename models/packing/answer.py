@@ -1,4 +1,4 @@
-"""The placement that a solved model stands for."""
+"""Conversion of a solved model to a placement."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from .assignment import AssignmentModel
 
 
 def solution_of(instance: Packing, built: Any, values: Any) -> Placement:
-    """The placement of an `AssignmentModel` made of the instance's own VM types, in their order."""
+    """Placement of an `AssignmentModel` made of the instance's own VM types, in their order."""
     if not isinstance(built, AssignmentModel):
         raise TypeError("not an AssignmentModel")
     return Placement(built.counts(values), built.kind)

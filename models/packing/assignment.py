@@ -1,4 +1,4 @@
-"""The plain declarative model: which server takes how many VMs of each type (CP-SAT)."""
+"""Plain declarative model of packing in CP-SAT: number of VMs of each type on each server."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class AssignmentModel:
-    """A CP-SAT model and where its variables stand.
+    """CP-SAT model with the indices of its variables.
 
     Attributes
     ----------
@@ -52,7 +52,7 @@ def assignment_model(
     named: bool = False,
     rules: RulesOnServers | None = None,
 ) -> AssignmentModel:
-    """Every VM on some server, no server above its capacity.
+    """CP-SAT model in which every VM is on some server and no server is above its capacity.
 
     Parameters
     ----------
@@ -135,7 +135,7 @@ def _on_cards(
     room: int,
     rules: RulesOnServers,
 ) -> None:
-    """Shares on the cards that whole ones leave: of each size so many are on each card."""
+    """Add the shares on cards that integer demands leave: number of each size on each card."""
     units = rules.card_units
     taken = demand[:, rules.card_column].tolist()
     pairs = [(n, entry) for n, entry in zip(taken, row, strict=True) if n and entry is not None]
@@ -168,7 +168,7 @@ def _keep(
     model: cp_model.CpModel, count: list[list[Any]], demand: Integers, request: Integers,
     capacity: Integers, kind: Integers, rules: RulesOnServers,
 ) -> None:  # fmt: skip
-    """The rules on where VMs may run."""
+    """Add the rules on where VMs may run."""
     servers = range(len(kind))
 
     def members(group: Iterable[int], where: Iterable[int]) -> list[Any]:

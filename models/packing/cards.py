@@ -1,4 +1,4 @@
-"""VMs and fillings of cards by class of server: how many, not on which server."""
+"""Programs of VMs with cards and fillings of cards by class of server."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class CardPacking:
 
 @dataclass(frozen=True, eq=False)
 class CardsProgram:
-    """The program and where its columns and rows stand.
+    """Program of cards with the indices of its columns and rows.
 
     Attributes
     ----------
@@ -61,7 +61,7 @@ class CardsProgram:
 
 
 def cards_program(packing: CardPacking, *, integer: bool = False) -> CardsProgram:
-    """The most weight of VMs for which servers have room and cards, class by class.
+    """Maximize the weight of VMs for which servers have capacity and cards, by class.
 
     Every answer gives a point of it, so its optimum is a bound, whether numbers are whole or not.
     Rows, in this order: requests (s); room of each class for each resource (p, k); cards of each
@@ -114,9 +114,7 @@ def cards_program(packing: CardPacking, *, integer: bool = False) -> CardsProgra
 
 @validate_options
 def cards_model(packing: CardPacking) -> Any:
-    """The same program in Pyomo, of whole numbers, as it is read: the statement of `max-gpus`
-    without single servers.
-    """
+    """Integer program of `max-gpus` by class of server, in Pyomo, written to be read."""
     import pyomo.environ as pyo
 
     types, classes = map(range, packing.able.shape)

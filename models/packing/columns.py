@@ -1,4 +1,4 @@
-"""The program over patterns: how many servers of each class are packed in each way."""
+"""Program over patterns: number of servers of each class with each pattern."""
 
 from __future__ import annotations
 
@@ -21,8 +21,7 @@ def pattern_program(
     penalty: float | None = None,
     most: int | None = None,
 ) -> LinearProgram:
-    """Least cost of servers such that the patterns they are packed in cover every request (Gilmore
-    and Gomory 1961).
+    """Minimize the cost of servers whose patterns cover every request (Gilmore and Gomory 1961).
 
     Parameters
     ----------

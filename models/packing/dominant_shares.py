@@ -1,4 +1,4 @@
-"""Programs over what fixed servers can hold: most utilization, leximin dominant shares."""
+"""Programs for allocations on fixed servers: most utilization, leximin dominant shares."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Floats = npt.NDArray[np.float64]
 def _served(
     builder: ProgramBuilder, combination: list[Integers], servers: Integers, cap: Floats
 ) -> tuple[list[Integers], Integers]:
-    """Columns: servers of a class by combination; VMs a user gets, at most held and wanted."""
+    """Columns: servers of a class by combination; VMs of a user, at most held and requested."""
     number = []
     types = combination[0].shape[1]
     for c, table in enumerate(combination):
@@ -50,7 +50,7 @@ def utilization_program(
     *,
     whole: bool = False,
 ) -> tuple[LinearProgram, list[Integers], Integers]:
-    """Most weighted VMs (minimized with the sign changed).
+    """Maximize weighted VMs (stated as a minimization).
 
     Parameters
     ----------
@@ -80,7 +80,7 @@ def utilization_program(
 def level_program(
     combination: list[Integers], servers: Integers, cap: Floats, steps: list[tuple[Integers, int]]
 ) -> tuple[LinearProgram, list[Integers], Integers]:
-    """Whether there is a placement that gives so many users so many VMs, in whole numbers only.
+    """Feasibility of placements that give a number of users a number of VMs, in integers only.
 
     Parameters
     ----------
@@ -116,8 +116,7 @@ def share_program(
     reached: list[float],
     tolerance: float,
 ) -> tuple[LinearProgram, list[Integers], Integers]:
-    """The most that the k + 1 users with the least shares can have together, given what the least 1
-    ... k have.
+    """Maximize the sum of the k + 1 least shares, given the sums of the least 1 ... k.
 
     The sum of the k least of x is max over t of k t - sum max(0, t - x_i) (Ogryczak and Tamir
     2003), so that levels 1, 2, ... maximized one after the other give the leximin of the shares.

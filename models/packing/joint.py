@@ -1,4 +1,4 @@
-"""The joint optimum of the game for CP-SAT: most total utility over the strategy sets."""
+"""Joint optimum of the game in CP-SAT: most total utility over the strategy sets."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _DOWN = 1.0 - 1e-12
 
 @dataclass(frozen=True, eq=False)
 class JointModel:
-    """A CP-SAT model whose optimum is never above the least total disutility.
+    """CP-SAT model whose optimum is at most the least total disutility.
 
     Attributes
     ----------
@@ -37,7 +37,7 @@ class JointModel:
     scale: int = VALUE_SCALE
 
     def servers_by_strategy(self, values: Integers) -> list[Integers]:
-        """For each class how many servers choose each strategy."""
+        """For each class, the number of servers with each strategy."""
         return [values[np.array(row, dtype=np.int64)] for row in self.number]
 
 
@@ -54,8 +54,8 @@ def joint_model(
     order: list[int] | None = None,
     stuck: list[bool] | None = None,
 ) -> JointModel:
-    """How many servers of each class choose each strategy, for the least servers x v + sum of
-    skewness.
+    """Minimize servers x v + sum of skewness over the number of servers of each class with each
+    strategy.
 
     Parameters
     ----------
@@ -135,7 +135,7 @@ def _forbid_idling(
     order: list[int] | None,
     stuck: list[bool] | None,
 ) -> None:
-    """Where a server stays empty, no strategy of its class fits the caps after its moves."""
+    """Add: if a server is empty, no strategy of its class fits the caps after its moves."""
     before: list[int] = []
     for c in order or range(len(combination)):
         before.append(c)

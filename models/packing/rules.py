@@ -1,4 +1,4 @@
-"""The rules on where VMs may run, in the numbers of a reduced instance, as the models read them."""
+"""Placement rules in the indices of a reduced instance, as the models read them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Spreads = tuple[tuple[tuple[int, ...], int, tuple[int, ...]], ...]
 
 @dataclass(frozen=True, eq=False)
 class RulesOnServers:
-    """What a model reads of the rules.
+    """Placement rules as a model reads them.
 
     Attributes
     ----------
@@ -45,7 +45,7 @@ class RulesOnServers:
 
 @dataclass(frozen=True, eq=False)
 class RuledPacking(RulesOnServers):
-    """A packing with rules, as the aggregate program reads it.
+    """Packing with rules, as the aggregate program reads it.
 
     Attributes
     ----------

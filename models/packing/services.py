@@ -1,4 +1,4 @@
-"""The program of services: servers by what they hold, and a mix of VMs for each service."""
+"""Program of services: servers by pattern, and a mix of VMs for each service."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def service_program(
     *,
     integer: bool,
 ) -> LinearProgram:
-    """Least cost of servers that hold mixes of VMs which give each service its rate.
+    """Minimize the cost of servers that hold mixes of VMs with the rate of each service.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Scheduling as programs, clairvoyant and offline: most work, or most utility, by the horizon."""
+"""Clairvoyant scheduling programs: most work, or most utility, by the horizon."""
 
 from .bound import fluid_bound
 from .intervals import IntervalModel, Nearness, interval_model, refuse_speeds

@@ -1,4 +1,4 @@
-"""The schedule that a solved model stands for."""
+"""Conversion of a solved model to a schedule."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from .time_indexed import TimeIndexed
 
 
 def solution_of(instance: Scheduling, built: Any, values: Any) -> Schedule:
-    """The schedule of an `IntervalModel` or `TimeIndexed` program, on lowest free machines."""
+    """Schedule of a solved `IntervalModel` or `TimeIndexed` program, on lowest free machines."""
     if not isinstance(built, IntervalModel | TimeIndexed):
         raise TypeError("neither an IntervalModel nor a TimeIndexed program")
     return built.schedule(values, instance)

@@ -1,4 +1,4 @@
-"""What no schedule can exceed: all work as one fluid that every machine may draw from."""
+"""Fluid upper bound on schedules: all work as one fluid that every machine may draw from."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from .intervals import Objective
 
 @validate_options
 def fluid_bound(instance: Scheduling, objective: Objective) -> int:
-    """An upper bound on the units done, or on the total psi_sp, before the horizon. O(j log j).
+    """Upper bound on the units done, or on the total psi_sp, before the horizon. O(j log j).
 
     A job brings at most its work, and what its processors, or the fastest machine, do from its
     release to the horizon. Jobs may be cut anywhere, run on any number of machines at once and out

@@ -1,4 +1,4 @@
-"""The schedule as intervals for CP-SAT: a start a job, never more jobs than machines."""
+"""Interval model of a schedule for CP-SAT: a start for each job, never more jobs than machines."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Objective = Literal["utilization", "utility"]
 
 @dataclass(frozen=True, eq=False)
 class Nearness:
-    """How far schedules may be from given utilities.
+    """Allowed distance of schedules from given utilities.
 
     Attributes
     ----------
@@ -36,7 +36,7 @@ class Nearness:
 
 @dataclass(frozen=True, eq=False)
 class IntervalModel:
-    """The CP-SAT model, and where its starts are.
+    """CP-SAT model with its start variables.
 
     Attributes
     ----------
@@ -53,18 +53,18 @@ class IntervalModel:
     done: list[int]
 
     def schedule(self, values: npt.NDArray[np.int64], instance: Scheduling) -> Schedule:
-        """The schedule of the model's values, on the lowest-numbered free machines."""
+        """Schedule of the model's values, on the lowest-numbered free machines."""
         return schedule_of(instance, self.starts(values, instance))
 
     def starts(self, values: npt.NDArray[np.int64], instance: Scheduling) -> Integers:
-        """(j,) start times from the model's values, -1 for jobs that are not started."""
+        """(j,) start times from the model's values, -1 for jobs that do not start."""
         found = np.full(instance.jobs, -1, dtype=np.int64)
         begin = values[self.start]
         found[self.jobs] = np.where(begin < instance.horizon, begin, -1)
         return found
 
     def hints(self, start: Integers, instance: Scheduling) -> dict[int, int]:
-        """A schedule's starts as values of the model's variables."""
+        """Values of the model's variables for a schedule's starts."""
         begin = np.where(start[self.jobs] >= 0, start[self.jobs], instance.horizon)
         done = np.minimum(instance.processing[self.jobs], instance.horizon - begin)
         values = dict(zip(self.start, begin.tolist(), strict=True))
@@ -138,7 +138,7 @@ def interval_model(
 
 @validate_options
 def refuse_speeds() -> NoReturn:
-    """Raise InvalidOption: intervals are of machines of one speed."""
+    """Raise InvalidOption: intervals need machines of one speed."""
     raise InvalidOption(
         "engine is 'cp-sat'; its intervals know machines of one speed only. Take the program by "
         "time, engine='highs'"
@@ -146,7 +146,7 @@ def refuse_speeds() -> NoReturn:
 
 
 def _apart(model: cp_model.CpModel, near: Nearness, worth: list[Any], owner: Integers) -> Any:
-    """The distance from the given utilities, limited; `worth` is twice the jobs' psi_sp."""
+    """Distance from the given utilities, limited; `worth` is twice the jobs' psi_sp."""
     distances = []
     for u, given in enumerate(near.psi.tolist()):
         own = [worth[place] for place in np.flatnonzero(owner == u).tolist()]

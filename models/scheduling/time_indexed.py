@@ -1,5 +1,5 @@
-"""The schedule as a 0/1 program: a column for each job, each speed of a machine, and each time at
-which it may start there.
+"""Time-indexed 0/1 program of a schedule: a column for each job, each speed of a machine, and each
+start time.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from .intervals import Nearness, Objective
 
 @dataclass(frozen=True, eq=False)
 class TimeIndexed:
-    """The program (it minimizes minus the objective), and what its columns mean.
+    """Time-indexed program (it minimizes minus the objective) with the meaning of its columns.
 
     Attributes
     ----------
@@ -36,7 +36,7 @@ class TimeIndexed:
     near: Nearness | None = None
 
     def schedule(self, point: npt.ArrayLike, instance: Scheduling) -> Schedule:
-        """The schedule of a 0/1 point, on the lowest-numbered free machines."""
+        """Schedule of a 0/1 point, on the lowest-numbered free machines."""
         start, speed = np.full((2, instance.jobs), -1, dtype=np.int64)
         chosen = np.asarray(point)[: len(self.job)] > 0.5
         start[self.job[chosen]] = self.time[chosen]
@@ -44,7 +44,7 @@ class TimeIndexed:
         return schedule_of(instance, start, speed=None if instance.speed is None else speed)
 
     def point(self, schedule: Schedule, instance: Scheduling) -> npt.NDArray[np.float64]:
-        """A schedule as a point."""
+        """Point of a schedule."""
         speed = instance.pace[schedule.machine]
         chosen = (schedule.start[self.job] == self.time) & (speed[self.job] == self.speed)
         if self.near is None:
@@ -55,14 +55,14 @@ class TimeIndexed:
 
 @validate_options
 def columns_needed(instance: Scheduling) -> int:
-    """How many columns the program has."""
+    """Number of columns of the program."""
     spans = int(np.maximum(instance.horizon - instance.release, 0).sum())
     return spans * len(np.unique(instance.pace))
 
 
 @validate_options
 def entries_needed(instance: Scheduling) -> int:
-    """At most how many entries the program's matrix has."""
+    """Upper bound on the entries of the program's matrix."""
     spans = np.maximum(instance.horizon - instance.release, 0)
     runs = sum((spans * (1 + np.minimum(instance.processing, instance.horizon))).tolist())
     order = instance.order
@@ -82,8 +82,8 @@ def time_indexed(
     near: Nearness | None = None,
     least: int | None = None,
 ) -> TimeIndexed:
-    """Each job starts at most once; at any time at most M machines are taken, of each speed as many
-    as there are; of two consecutive jobs the later starts no earlier.
+    """Program with rows: each job starts at most once; at any time at most M machines are busy, of
+    each speed as many as there are; of two consecutive jobs the later starts no earlier.
 
     Columns and rows grow with jobs times horizon: for small instances, where it is the second way
     to the optimum.
@@ -163,7 +163,7 @@ def _in_order(
     earlier: int,
     later: int,
 ) -> None:
-    """By every time, the later job has started only if the earlier one has."""
+    """Add rows: by every time, the later job has started only if the earlier one has."""
     for until in range(int(instance.release[later]), instance.horizon):
         before, after = (
             np.concatenate(

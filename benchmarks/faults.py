@@ -223,12 +223,12 @@ FAULTS = r"""
 + if kind.json.hidden or value is None or isinstance(value, bool):
 
 @ models/colocation/stable.py: both types of a pair may have agents who would leave
-? colocation_models::test_zero_blocking_pairs_is_the_same_by_every_route
+? colocation_models::test_programs_over_types_equal_enumeration
 - 1.0, (flag[a, c], 1.0), (flag[c, a], 1.0), (np.maximum(beside[a, c], 0), joins)
 + 2.0, (flag[a, c], 1.0), (flag[c, a], 1.0), (np.maximum(beside[a, c], 0), joins)
 
 @ models/colocation/stable.py: blocking pairs within a type are counted W (W + 1) / 2
-? colocation_models::test_fewest_and_at_most_so_many_blocking_pairs_equal_enumeration
+? colocation_models::test_programs_over_types_equal_enumeration
 - np.ones(len(own)), -np.ones(len(own))])
 + np.ones(len(own)), np.ones(len(own))])
 
@@ -343,7 +343,7 @@ FAULTS = r"""
 + (most == mine and holder[worst] < p)
 
 @ solvers/roommates/kernels.py: an agent takes whom it likes no better
-? roommates_search::test_the_search_finds_the_minimum_over_all_matchings
+? roommates_search::test_fewest_blocking_pairs_equal_enumeration
 - while r < length[agent] and back[agent, r] >= predecessor_rank[choice[agent, r]]:
 + while r < length[agent] and back[agent, r] > predecessor_rank[choice[agent, r]]:
 
@@ -378,7 +378,7 @@ FAULTS = r"""
 + most = _outward(np.floor(program.row_upper + noise) + 1.0).tolist()
 
 @ verify/pairing.py: half as many pairs of two types may be formed
-? proofs_colocation::test_any_multipliers_bound_mean_penalty
+? proofs_colocation::test_colocation_proof_of_any_multipliers_gives_valid_bound
 - - u - v + 2 * both) * most
 + - u - v + 2 * both) * (most // 2)
 

@@ -5,16 +5,15 @@ every answer feasible.
 from __future__ import annotations
 
 import itertools
-import tracemalloc
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import networkx as nx
 import numpy as np
 import numpy.typing as npt
 import pytest
-from support.measured import DATA, needs_data
 from support.messages import refused
+from support.small_cases import colocations
 
 from cotenant.baselines.colocation import (
     complementary,
@@ -25,13 +24,8 @@ from cotenant.baselines.colocation import (
     threshold,
 )
 from cotenant.baselines.colocation.matching import _lists, roommate_lists
-from cotenant.instances.colocation import Colocation, Pairing, blocking_pairs, check
-from cotenant.instances.colocation.formats import fair_co2
-from cotenant.instances.colocation.generators import population
-from cotenant.instances.colocation.objective import mean_penalty
+from cotenant.instances.colocation import Colocation, Pairing, check
 from cotenant.instances.problem import InvalidInstance, InvalidOption, NoSolution
-
-INTERFERENCE = DATA / "interference"
 
 made: Any = Colocation  # lists serve as arrays here
 
@@ -51,41 +45,6 @@ VARIANTS: list[tuple[str, dict[str, Any]]] = [
     ("SR", {"completion": "pair"}),
     ("threshold", {"order": "random", "tolerance": 0.06}),
 ]
-
-
-def random_instance(seed: int) -> Colocation | None:
-    """Small instances with every corner: ties, forbidden pairs, zero counts, odd totals, machines,
-    unpaired, T = n.
-    """
-    rng = np.random.default_rng(seed)
-    types = int(rng.integers(1, 7))
-    shape = (types, types)
-    penalty = (
-        rng.choice([0, 0.05, 0.08, 0.12, 0.3, -0.01], shape)
-        if seed % 2
-        else rng.random(shape) * 0.4 - 0.02
-    )
-    if seed % 3:
-        penalty = np.where(rng.random(shape) < 0.25, np.inf, penalty)
-    count = rng.integers(0, 4, types) if seed % 4 else np.ones(types, dtype=int)
-    half = float((count.sum() + 1) // 2)
-    capacity: list[dict[str, Any]] = [
-        {}, {"machines": half + int(rng.integers(0, 3))}, {"machines": np.inf}, {"unpaired": 1.0},
-        {},
-    ]  # fmt: skip
-    try:
-        return Colocation(
-            penalty, count, bandwidth=rng.choice([1.0, 2.0, 3.5], types), **capacity[seed % 5]
-        )
-    except InvalidInstance:
-        return None
-
-
-def random_instances(number: int, start: int = 0) -> Iterator[tuple[int, Colocation]]:
-    found = ((seed, random_instance(seed)) for seed in itertools.count(start))
-    return itertools.islice(
-        ((seed, instance) for seed, instance in found if instance is not None), number
-    )
 
 
 def pairs_of(pairing: Pairing) -> list[tuple[int, int, int]]:
@@ -112,17 +71,18 @@ AD_BC, AB_CD, AC_BD = [(0, 3, 1), (1, 2, 1)], [(0, 1, 1), (2, 3, 1)], [(0, 2, 1)
 @pytest.mark.slow
 @pytest.mark.sampled(4)
 @pytest.mark.parametrize(("name", "options"), VARIANTS, ids=lambda value: str(value))
-def test_every_policy_is_feasible_wherever_a_pairing_exists(
+def test_policies_pair_every_instance_that_has_a_pairing(
     name: str, options: dict[str, Any]
 ) -> None:
     impossible = 0
-    for seed, instance in random_instances(200):
+    odd = beside_each([3, 3])
+    for seed, instance in enumerate([odd, *colocations(range(30_000, 30_200))]):
         try:
             check(instance, POLICIES[name](instance, rng=np.random.default_rng(seed), **options))
         except NoSolution:
             impossible += 1
             assert not has_pairing(instance)
-    assert 0 < impossible < 20
+    assert impossible
 
 
 def has_pairing(instance: Colocation) -> bool:
@@ -135,18 +95,6 @@ def has_pairing(instance: Colocation) -> bool:
     )
     pairs = len(nx.max_weight_matching(graph, maxcardinality=True))
     return len(types) - 2 * pairs <= instance.singles_allowed
-
-
-@pytest.mark.parametrize(("name", "options"), VARIANTS, ids=lambda value: str(value))
-def test_random_pairing_depends_on_seed(name: str, options: dict[str, Any]) -> None:
-    instance = population(agents=60, rng=np.random.default_rng(1))
-    drawn = [
-        POLICIES[name](instance, rng=np.random.default_rng(seed), **options)
-        for seed in (0, 0, 1, 2, 3)
-    ]
-    assert POLICIES[name](instance, **options) == drawn[0] == drawn[1]
-    random = name == "SMR" or options.get("order") == "random"
-    assert any(pairing != drawn[0] for pairing in drawn) == random
 
 
 def four(penalty: float | npt.ArrayLike, /, **entries: float) -> Colocation:
@@ -263,7 +211,7 @@ def test_greedy_and_threshold_over_types_equal_their_agent_by_agent_twins(
     tolerance: float | None,
 ) -> None:
     compared = 0
-    for _, instance in random_instances(300, start=5000):
+    for instance in colocations(range(5_000, 5_300)):
         expected = twin_greedy(instance, tolerance)
         if expected is None or instance.unpaired is not None:
             continue
@@ -275,7 +223,7 @@ def test_greedy_and_threshold_over_types_equal_their_agent_by_agent_twins(
 
 @pytest.mark.parametrize("order", ["index", "random"])
 def test_greedy_fill_over_types_equals_its_agent_by_agent_twin(order: Any) -> None:
-    for seed, instance in random_instances(200, start=9000):
+    for seed, instance in enumerate(colocations(range(9_000, 9_100))):
         if not np.isfinite(instance.penalty[np.ix_(instance.count > 0, instance.count > 0)]).all():
             continue
         rng = np.random.default_rng(seed)
@@ -334,7 +282,7 @@ def agents_married(
 @pytest.mark.slow
 def test_marriage_over_types_equals_marriage_of_agents() -> None:
     compared = 0
-    for _, instance in random_instances(200, start=20000):
+    for instance in colocations(range(20_000, 20_300)):
         types = instance.agent_types()
         bandwidth = instance.bandwidth
         assert bandwidth is not None
@@ -347,42 +295,6 @@ def test_marriage_over_types_equals_marriage_of_agents() -> None:
             assert marriage_partition(instance) == expected
             compared += 1
     assert compared > 50
-
-
-@pytest.mark.parametrize("policy", [marriage_random, greedy])
-def test_ten_thousand_agents_are_paired(policy: Callable[..., Pairing]) -> None:
-    instance = population(agents=10_000, rng=np.random.default_rng(0))
-    check(instance, policy(instance))
-
-
-def test_the_cheapest_pairing_of_figure_2_is_unstable_and_roommates_finds_the_stable_one() -> None:
-    instance = four_users()
-    stable = roommates(instance)
-    assert pairs_of(stable) == AB_CD
-    assert blocking_pairs(instance, stable).count == 0
-    costs = {}
-    for name, pairs in (("AD_BC", AD_BC), ("AB_CD", AB_CD), ("AC_BD", AC_BD)):
-        first, second, number = np.array(pairs).T
-        pairing = Pairing(first, second, number, np.zeros(4, dtype=int))
-        costs[name] = mean_penalty(instance, pairing)
-        if name == "AD_BC":
-            blocking = blocking_pairs(instance, pairing)
-            assert (blocking.first.tolist(), blocking.second.tolist()) == ([0], [1])
-    assert min(costs, key=lambda name: costs[name]) == "AD_BC"
-
-
-def test_roommates_is_stable_whenever_the_tie_broken_lists_are() -> None:
-    from cotenant.solvers.roommates import irving, ranks_from_cost
-
-    stable = 0
-    for _, instance in random_instances(150, start=30000):
-        types = instance.agent_types()
-        block = np.ix_(types, types)
-        table = irving(ranks_from_cost(np.where(instance.allowed, instance.penalty, np.inf)[block]))
-        if table.stable and (table.partner >= 0).all():
-            stable += 1
-            assert blocking_pairs(instance, roommates(instance)).count == 0
-    assert stable > 30
 
 
 @pytest.mark.slow
@@ -412,29 +324,9 @@ def test_irving_on_types_equals_irving_on_agents() -> None:
     assert rotations > 100
 
 
-@pytest.mark.slow
-def test_roommates_memory_is_not_quadratic_in_agents() -> None:
-    rng = np.random.default_rng(0)
-    instance = made(rng.random((5, 5)), [2000] * 5)
-    tracemalloc.start()
-    pairing = roommates(instance)
-    _, peak = tracemalloc.get_traced_memory()
-    tracemalloc.stop()
-    assert pairing.agents_used().tolist() == [2000] * 5
-    assert peak < 10_000 * 10_000
-
-
 def test_roommates_refuses_what_is_too_large_before_it_begins() -> None:
     instance = made(np.random.default_rng(0).random((4, 4)), [10_000] * 4)
     with refused(InvalidOption):
         roommates(instance, ties="own")
     with refused(InvalidOption):
         roommates(instance, time_limit=3.0)
-
-
-@needs_data
-@pytest.mark.parametrize("completion", ["individual", "pair"])
-def test_roommates_on_fair_co2_has_no_blocking_pair(completion: Any) -> None:
-    instance = fair_co2(INTERFERENCE / "fairco2_runtime_colocation_matrix.csv", copies=4)
-    pairing = roommates(instance, completion=completion)
-    assert blocking_pairs(instance, pairing).count == 0

@@ -5,7 +5,6 @@ limits that hold.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from types import ModuleType
 from typing import Any
 
@@ -18,15 +17,13 @@ from cotenant import solve
 from cotenant.analysis.run.verify_result import recheck
 from cotenant.instances.colocation import Colocation, check
 from cotenant.instances.colocation.objective import attribution_slack, mean_penalty, within_slack
-from cotenant.instances.problem import read
 from cotenant.models.colocation import fair_program
 from cotenant.solvers.colocation import fair, feasible_pairing
 from cotenant.solvers.colocation.common import ProgramLimits
 from cotenant.solvers.colocation.fair_routes import FairLimits
-from cotenant.solvers.colocation.local_branching import LocalBranching, search_near
+from cotenant.solvers.colocation.local_branching import search_near
 from cotenant.solvers.colocation.neighborhoods import improve
-from cotenant.solvers.colocation.relaxation import _bound, relaxed, rounded
-from cotenant.solvers.engines import solve_program
+from cotenant.solvers.colocation.relaxation import relaxed
 from cotenant.solvers.outcome import Clock, Status, Stop
 
 LARGE = FairLimits(programs=ProgramLimits(keeps_time=0))
@@ -139,58 +136,6 @@ def test_fair_growing_neighborhoods_reach_optimum(reference: ModuleType) -> None
 
 
 @pytest.mark.slow
-def test_fair_neighborhood_respects_fixed_types() -> None:
-    instance = crowd(14, 6)
-    begin = feasible_pairing(instance)
-    bound = 0.2 * attribution_slack(instance, begin)
-    fairest = improve(instance, begin, Clock(), 60.0, np.random.default_rng(0), bound=bound).best
-    slack = attribution_slack(instance, fairest)
-    assert slack <= 0.2 * attribution_slack(instance, begin)
-    told: list[float] = []
-    clock = Clock(report=lambda seconds, value, bound, text: told.append(value or 0.0))
-    floor = 0.9 * mean_penalty(instance, fairest)
-    cheaper = improve(
-        instance, fairest, clock, 2.0, np.random.default_rng(0), slack=slack, bound=floor
-    ).best
-    check(instance, cheaper)
-    assert attribution_slack(instance, cheaper) <= slack + 1e-12
-    assert told == sorted(told, reverse=True)
-    assert mean_penalty(instance, cheaper) <= mean_penalty(instance, fairest)
-
-
-def test_fair_relaxation_bound_is_valid_for_any_multipliers() -> None:
-    rng = np.random.default_rng(0)
-    for seed in range(6):
-        instance = crowd(5, 3 + seed % 2, seed) if seed % 2 else crowd(4, 3, seed)
-        for slack in (None, 0.2):
-            program = fair_program(instance, slack).program
-            truth = solve_program(program)
-            if truth.objective is None:
-                continue
-            found = relaxed(program, Clock())
-            assert found.bound <= truth.objective + 1e-9
-            assert found.bound == pytest.approx(program.objective(found.point), abs=1e-6)
-            for _ in range(20):
-                assert _bound(program, rng.normal(0, 0.3, program.rows)) <= truth.objective + 1e-9
-            wide = replace(
-                program,
-                row_upper=np.where(np.isfinite(program.row_lower), np.inf, program.row_upper),
-            )
-            assert np.isfinite(
-                _bound(wide, np.full(program.rows, -1.0))
-            )  # an end that is open is worth nothing
-
-
-def test_fair_rounds_relaxed_point_to_nearby_pairing() -> None:
-    instance = crowd(10, 1000)
-    program = fair_program(instance)
-    found = relaxed(program.program, Clock())
-    near = rounded(instance, program, found.point)
-    check(instance, near)
-    assert attribution_slack(instance, near) <= program.program.objective(found.point) + 0.01
-
-
-@pytest.mark.slow
 def test_fair_search_near_relaxation_equals_enumeration(
     reference: ModuleType,
 ) -> None:
@@ -239,19 +184,3 @@ def test_fair_distinguishes_slacks_within_tolerance(
     assert second["bound"] is None or second["bound"] <= least + 1e-12
     assert second["status"] == "feasible" or second["value"] == pytest.approx(least, abs=1e-9)
     assert not recheck(instance, solve(instance, "fair")).broken
-
-
-@pytest.mark.slow
-def test_fair_finds_least_slack_near_relaxation() -> None:
-    instance = read("colocation/cooper-1000")
-    begin = feasible_pairing(instance)
-    assert attribution_slack(instance, begin) > 0
-    program = fair_program(instance, 1e-8).program
-    found = relaxed(program, Clock())
-    near = LocalBranching(instance, begin, found, Clock(), slack=0.0)
-    assert not near.found, "a pairing of more slack counts for nothing"
-    near.first(60.0)
-    check(instance, near.best)
-    assert near.found
-    assert attribution_slack(instance, near.best) <= 0
-    assert found.bound <= mean_penalty(instance, near.best) * instance.agents

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from support.seeds import ranges, seeds
+from support.seeds import ranges
 from support.small_cases import colocations
 
 from cotenant.instances.colocation import ALPHA_MODES, Colocation
@@ -52,16 +52,3 @@ def test_first_phase_keeps_pairs_of_good_pairings(cases: range, most: int, refer
             ruled_out += int((instance.allowed & ~keep).sum())
         some += np.isfinite(least)
     assert min(some, ruled_out) > 0
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("seed", seeds(12, 1))
-def test_first_phase_reduction_keeps_optimum(seed: int) -> None:
-    rng = np.random.default_rng(seed)
-    types = int(rng.integers(12, 25))
-    penalty = np.round(rng.random((types, types)), int(rng.integers(1, 5)))
-    many = rng.integers(1, 5, types)
-    instance = Colocation(penalty, many, machines=np.ceil(many.sum() / 2) + 2 * (seed % 2))
-    found = solve_program(stable_program(instance).program)
-    whole = np.inf if found.bound is None else found.bound / instance.agents
-    assert least_penalty(instance, 0) == pytest.approx(whole, abs=1e-9)

@@ -28,7 +28,6 @@ from cotenant.instances.colocation.formats import fair_co2, gavel, penalty_csv, 
 from cotenant.instances.colocation.generators import (
     population,
     random_preferences,
-    score_preferences,
 )
 from cotenant.instances.colocation.stability import better_partners
 from cotenant.instances.colocation.workloads import WORKLOADS, ContentionModel
@@ -86,12 +85,6 @@ def test_random_preferences_are_permutations_of_ranks() -> None:
     sparse = random_preferences(agents=21, degree=4, rng=np.random.default_rng(0))
     assert sparse.unpaired == 1.0
     assert np.array_equal(np.isinf(sparse.penalty), np.isinf(sparse.penalty.T))
-
-
-def test_scores_are_sensitivity_times_pressure() -> None:
-    instance = score_preferences(agents=30, noise=0.0, rng=np.random.default_rng(0))
-    assert np.linalg.matrix_rank(instance.penalty, tol=1e-9) == 1  # up to the twelfth decimal
-    assert instance.penalty.max() <= 1
 
 
 def test_impossible_run_times_and_slowdowns_are_refused(tmp_path: Path) -> None:

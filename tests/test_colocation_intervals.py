@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from support import terminal
 from support.messages import approved, refused
 
 import cotenant
@@ -81,42 +80,11 @@ def test_description_mentions_intervals() -> None:
     assert boxed().without_intervals().certainty == ""
 
 
-def test_from_frame_aligns_intervals_by_labels() -> None:
-    pandas = pytest.importorskip("pandas")
-    names = ["a", "b", "c"]
-
-    def frame(values: Any, order: list[str] = names) -> Any:
-        return pandas.DataFrame(values, names, names).loc[order, order]
-
-    given = boxed(names=names)
-    other = ["c", "a", "b"]
-    made = Colocation.from_frame(
-        frame(given.penalty), count=2, low=frame(given.low, other), high=frame(given.high, other),
-        looks=frame(given.looks, other), confidence=0.95, intervals="by hand",
-    )  # fmt: skip
-    assert made == given
-
-
 def test_intervals_of_unused_pairs_may_be_missing() -> None:
     """The diagonal of a lone agent, and pairs that are forbidden."""
     middle = np.array([[np.nan, 0.3], [0.2, 0.1]])
     given = Colocation(middle, [1, 1], low=middle, high=middle)
     assert given.document()["low"][0] == [None, 0.3]
-
-
-def test_a_file_of_wrong_intervals_is_refused_with_its_place(tmp_path: Path) -> None:
-    document = {"cotenant": 1, "problem": "colocation", **boxed().document()}
-    path = tmp_path / "wrong.json"
-    for change, told in (
-        ({"high": [[0.05] * 3] * 3}, "low"),
-        ({"penalty": None}, "penalty"),
-        ({"low": [["a"] * 3] * 3}, "low[0][0]"),
-    ):
-        path.write_text(json.dumps(document | change))
-        found = terminal.run("solve", str(path), "-m", "stable")
-        assert found.returncode == 2
-        assert told in found.stderr
-        assert "Traceback" not in found.stderr
 
 
 @pytest.mark.parametrize(

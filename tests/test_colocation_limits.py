@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -25,12 +24,10 @@ from cotenant.solvers.colocation import (
 )
 from cotenant.solvers.colocation.bounds import least_penalty_bound
 from cotenant.solvers.colocation.common import ProgramLimits, pairs_of
-from cotenant.solvers.colocation.fair_routes import FairLimits
 from cotenant.solvers.colocation.feasible import Undecided
 from cotenant.solvers.colocation.penalty import OptimalLimits
 from cotenant.solvers.colocation.stable import stable
 from cotenant.solvers.colocation.stable_limits import StableLimits
-from cotenant.solvers.deferred_acceptance import deferred_acceptance, preference_order
 from cotenant.solvers.outcome import Clock, Status, Stop
 
 
@@ -90,46 +87,12 @@ def test_metrics_by_blocks_equal_metrics_at_once(
     assert blocked
 
 
-def test_blocking_count_by_blocks_does_not_depend_on_order() -> None:
-    rng = np.random.default_rng(0)
-    pairs, types = np.triu(rng.integers(1, 3, (40, 40))), slice(None, None, -1)
-    assert 2 * np.count_nonzero(pairs) > 2 * BLOCK
-    instance = Colocation(rng.random((40, 40)).round(2), pairs.sum(axis=0) + pairs.sum(axis=1))
-    other = Colocation(instance.penalty[types, types], instance.count[types])
-    found, again = (
-        willing(one, Pairing.from_matrix(matrix, np.zeros(40)), 0.05)
-        for one, matrix in ((instance, pairs), (other, pairs[types, types].T))
-    )
-    assert (found == again[types, types]).all()
-    assert 0 < found.sum() < instance.agents * 40
-
-
 def possible(instance: Colocation) -> bool:
     try:
         feasible_pairing(instance)
     except NoSolution:
         return False
     return True
-
-
-def test_listed_blocking_pairs_are_sorted_and_complete() -> None:
-    instance = cotenant.read("colocation/cooper-1000")
-    found = blocking_pairs(instance, feasible_pairing(instance))
-    left, right = found.willing_first, found.willing_second
-    alike = found.first == found.second
-    assert found.count == np.where(alike, left * (left - 1) // 2, left * right).sum() > 0
-    places = list(zip(found.first.tolist(), found.second.tolist(), strict=True))
-    assert places == sorted(places)
-    assert (found.first <= found.second).all()
-
-
-def test_preference_lists_by_blocks_equal_lists_at_once() -> None:
-    cost = np.random.default_rng(0).integers(0, 4, (600, 6)).astype(float)
-    cost[cost == 3] = np.inf
-    whole = preference_order(cost)
-    few = [preference_order(cost[first : first + 9]) for first in range(0, 600, 9)]
-    assert (np.concatenate(few) == whole).all()
-    assert deferred_acceptance(whole, cost.T).proposals > 0
 
 
 @pytest.mark.parametrize("engine", ["highs", "cp-sat"])
@@ -152,24 +115,6 @@ def test_stable_refuses_more_types_than_memory_holds_lists_for_before_any_work()
     assert stable(instance).status is Status.INFEASIBLE
     with refused(InvalidOption):
         stable(instance, limits=StableLimits(most_types=3))
-
-
-def test_a_large_program_within_a_slack_runs_in_a_process_of_its_own(
-    engines: Callable[..., None],
-) -> None:
-    instance = contention(4, 12, 0)
-    here = fair(instance, slack=0.3)
-    calls = []
-
-    def apart(function: Any, *given: Any, hard_limit: float, **options: Any) -> Any:
-        calls.append(options["time_limit"] <= hard_limit <= 60.0)
-        return function(*given, **options)
-
-    engines(call_in_subprocess=apart)
-    limits = FairLimits(programs=ProgramLimits(keeps_time=1))
-    found = fair(instance, slack=0.3, time_limit=10.0, limits=limits)
-    assert set(calls) == {True}
-    assert found.bound == pytest.approx(here.bound)
 
 
 class Over(Clock):

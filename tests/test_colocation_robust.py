@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -16,11 +15,8 @@ from support.fakes import interrupted
 from support.messages import approved, refused
 
 import cotenant
-from cotenant.analysis.colocation.frontier import price_frontiers
 from cotenant.analysis.colocation.metrics import expected_blocking_pairs
-from cotenant.analysis.colocation.prediction import predicted_instance
 from cotenant.analysis.colocation.recommender import recommend
-from cotenant.analysis.frontier import PriceFrontier
 from cotenant.analysis.run.proving import prove_file
 from cotenant.analysis.run.verify_result import recheck
 from cotenant.baselines.colocation import greedy
@@ -30,7 +26,6 @@ from cotenant.instances.colocation.groups import stable_alpha, undecided_pairs
 from cotenant.instances.colocation.objective import mean_penalty, worst_case
 from cotenant.instances.colocation.pairs import pairs_csv
 from cotenant.instances.problem import InvalidOption
-from cotenant.models.colocation import blocking_program, stable_program
 from cotenant.models.program import LinearProgram
 from cotenant.solvers.colocation import fewest_blocking, find_stable
 from cotenant.solvers.colocation.aggregate_relaxation import SHARE_LIMITS, ShareLimits
@@ -86,7 +81,7 @@ def test_possible_and_certain_blocking_counts_by_hand() -> None:
     assert stable_alpha(instance, pairing, "certain") == 0.075
 
 
-def test_own_partner_type_is_never_a_gain() -> None:
+def test_agent_never_blocks_with_type_of_its_partner() -> None:
     """However wide the interval: one entry is one number."""
     instance = Colocation([[0.5]], [4], low=[[0.0]], high=[[1.0]])
     assert blocking_pairs(instance, Pairing([0], [0], [2], [0]), uncertainty="possible").count == 0
@@ -118,7 +113,7 @@ def test_robust_methods_equal_enumeration(seed: Any, number: int, limits: ShareL
 @pytest.mark.parametrize(
     ("seed", "alpha", "least"), [(0, 0.021933, 0.038284254431), (1, 0.025307, 0.05196774583)]
 )
-def test_a_million_agents_have_a_proved_least_penalty(
+def test_robust_pairing_of_million_agents_is_proved(
     seed: int, alpha: float, least: float
 ) -> None:
     """The whole program in HiGHS calls .0382843984 optimal for the first, and takes a minute for
@@ -129,45 +124,6 @@ def test_a_million_agents_have_a_proved_least_penalty(
     assert found.status is Status.OPTIMAL
     assert found.bound == pytest.approx(least, abs=1e-11)
     assert find_stable(given, 0.001, uncertainty="possible").status is Status.INFEASIBLE
-
-
-@pytest.mark.slow
-def test_robust_search_stops_at_time_limit_or_interrupt() -> None:
-    given = population(agents=10**5, error=0.01, rng=np.random.default_rng(0))
-    short = find_stable(given, 0.05, uncertainty="possible", time_limit=1e-6)
-    assert (short.status, short.stop) == (Status.UNKNOWN, Stop.TIME_LIMIT)
-
-    told: list[object] = []
-
-    def enough(*news: object) -> None:
-        told.append(news)
-        if len(told) == 1:
-            raise KeyboardInterrupt
-
-    asked = find_stable(given, 0.05, uncertainty="possible", report=enough)
-    assert asked.stop is Stop.INTERRUPTED
-    again = find_stable(given, 0.05, uncertainty="possible", start=asked.solution)
-    assert again.status is Status.OPTIMAL
-
-
-@pytest.mark.parametrize("mode", ["penalty-points", "relative-penalty", "relative-throughput"])
-def test_interval_counts_and_programs_agree(mode: Any) -> None:
-    """The columns of a pairing satisfy the rows iff none blocks, and its products count them."""
-    instance, rng = measured(3), np.random.default_rng(4)
-    pairings = [greedy(instance), cotenant.solve(instance, "SMR").solution]
-    for uncertainty in ("certain", "possible"):
-        for alpha in (0.0, float(rng.random() / 10), 0.4):
-            for pairing in pairings:
-                count = blocking_pairs(instance, pairing, alpha, mode, uncertainty).count
-                program = stable_program(instance, alpha, mode, uncertainty=uncertainty)
-                assert program.program.holds(program.point(pairing)) == (count == 0)
-                counted = blocking_program(
-                    instance, alpha=alpha, alpha_mode=mode, uncertainty=uncertainty,
-                    objective="blocking",
-                )  # fmt: skip
-                point = counted.point(pairing)
-                assert counted.program.holds(point)
-                assert counted.program.objective(point) == pytest.approx(count)
 
 
 @pytest.mark.slow
@@ -189,7 +145,7 @@ def test_robust_alpha_at_time_limit_returns_bounds(engines: Callable[..., None])
     assert (found.status, found.stop) == (Status.FEASIBLE, Stop.INTERRUPTED)
 
 
-def test_contradicting_pairing_withdraws_robust_bound(
+def test_robust_bound_contradicted_by_pairing_is_withdrawn(
     engines: Callable[..., None],
 ) -> None:
     """HiGHS, made to say no where there is a pairing, is not believed against CP-SAT."""
@@ -244,7 +200,7 @@ def test_interval_metrics_bracket_expected_blocking_pairs() -> None:
 
 
 @pytest.mark.slow
-def test_impossible_zero_names_the_least_alpha_and_what_to_measure_again() -> None:
+def test_robust_certificate_names_least_alpha_and_intervals_to_measure() -> None:
     instance = measured(types=4)
     least = robust_alpha(instance)
     found = cotenant.solve(
@@ -296,7 +252,7 @@ def test_interval_claims_have_no_proof_file(tmp_path: Path) -> None:
     assert prove_file(instance, path, plain, tmp_path / "proof.json").proof_status == "certified"
 
 
-def test_intervals_are_needed_and_the_lack_is_told_in_one_line() -> None:
+def test_robust_options_without_intervals_are_refused() -> None:
     plain = cotenant.read("colocation/tiny")
     calls: list[Callable[[], object]] = [
         lambda: cotenant.solve(plain, "stable", uncertainty="possible"),
@@ -311,7 +267,7 @@ def test_intervals_are_needed_and_the_lack_is_told_in_one_line() -> None:
         assert "\n" not in str(caught.value)
 
 
-def test_advice_follows_certain_gains_where_there_are_intervals() -> None:
+def test_recommendation_counts_certain_gains_of_intervals() -> None:
     instance, pairing = hand_worked()
     plain = instance.without_intervals()
     assert interval_cases.advised_agents_and_pairs(recommend(instance, pairing, alpha=0.1)) == (
@@ -323,11 +279,7 @@ def test_advice_follows_certain_gains_where_there_are_intervals() -> None:
     assert best.gain == pytest.approx(0.075)
 
 
-def test_predictions_have_no_intervals() -> None:
-    assert predicted_instance(measured(), 0.5).low is None
-
-
-def test_generated_errors_hold_the_truth() -> None:
+def test_generated_intervals_contain_true_penalties() -> None:
     for error in (0.005, 0.5):
         given = population(agents=20, error=error, rng=np.random.default_rng(5))
         truth = population(agents=20, rng=np.random.default_rng(5))
@@ -372,22 +324,3 @@ def test_repeated_measurements_become_intervals(tmp_path: Path) -> None:
     path.write_text("service,beside,slowdown\na,a,1.1\n")
     with refused(InvalidOption):
         pairs_csv(path, copies=2, intervals="pooled")
-
-
-@pytest.mark.slow
-def test_interval_frontiers_share_one_picture() -> None:
-    instance = measured(types=4)
-    *_, line = price_frontiers(instance, points=3, time_limit=40)
-    assert line.stop is Stop.FINISHED
-    first, second, *_ = line.points
-    least = robust_alpha(instance)
-    assert (first.status, first.limit) == (Status.INFEASIBLE, least.below)
-    assert (second.limit, second.value) == (least.alpha, pytest.approx(least.penalty))
-    costs = [
-        find_stable(instance, least.alpha, uncertainty=kind).bound
-        for kind in ("certain", "none", "possible")
-    ]
-    assert costs == sorted(costs)
-    assert (line.efficiency, line.fairness) == ("penalty", "robust_alpha")
-    assert [name for name, _ in line.beside] == ["measured", "certain"]
-    assert PriceFrontier.from_document(json.loads(json.dumps(line.document()))) == line

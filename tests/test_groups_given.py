@@ -10,8 +10,8 @@ import pytest
 from support.messages import approved, refused
 
 import cotenant
-from cotenant.instances.groups import Grouping, Groups, groups_from, residuals
-from cotenant.instances.groups.formats import colocation, curves_csv, groups_csv
+from cotenant.instances.groups import Grouping, Groups, residuals
+from cotenant.instances.groups.formats import curves_csv, groups_csv
 from cotenant.instances.groups.penalties import units
 from cotenant.instances.problem import InvalidFile, InvalidInstance, InvalidOption
 from cotenant.instances.problem.tables import plain_form
@@ -158,21 +158,3 @@ def test_groups_from_frame_equals_csv(tmp_path: Path) -> None:
     for wrong in (frame.drop(2), renamed, placed, frame.drop(columns="penalty")):
         with refused(InvalidInstance):
             Groups.from_frame(wrong, seats=3)
-
-
-def test_groups_of_two_seats_equal_colocation_in_optimum_and_blocking_pairs() -> None:
-    for name in ("colocation/tiny", "colocation/cooper-1000"):
-        pairs = cotenant.read(name)
-        seated = colocation(name, seats=2)
-        assert seated == groups_from(pairs, seats=2)
-        best, same = cotenant.solve(pairs, "optimal"), cotenant.solve(seated, "optimal")
-        assert same.objective == pytest.approx(best.objective, abs=1e-12)
-        again = Grouping(
-            np.column_stack([best.solution.first, best.solution.second]),
-            np.zeros(len(best.solution.first)), best.solution.pairs,
-        )  # fmt: skip
-        found = cotenant.solve(seated, lambda _, again=again: again).metrics
-        assert found["blocking_groups"] == best.metrics["blocking_pairs"]
-        assert found["attribution"] == pytest.approx(best.metrics["attribution"])
-    with refused(InvalidFile):
-        colocation("market/tiny")

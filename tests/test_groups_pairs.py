@@ -14,7 +14,7 @@ from support.proved import Document, case_of, proved
 from support.seeds import ranges
 from support.small_groups import different, drawn, every_cost
 
-from cotenant.baselines.groups import hierarchical, serpentine
+from cotenant.baselines.groups import hierarchical
 from cotenant.instances.colocation import Colocation
 from cotenant.instances.groups import Groups, check, groups_from
 from cotenant.instances.groups.instance import UNIT
@@ -70,15 +70,6 @@ def test_groups_of_two_equal_colocation_for_hundreds(jobs: int, machines: int) -
         assert total_units(instance, hierarchical(instance)) == total_units(
             instance, found.solution
         )
-
-
-@pytest.mark.slow
-def test_hierarchical_matching_with_empty_seats() -> None:
-    place = np.random.default_rng(0).random((202, 2))
-    apart = np.hypot(*(place[:, None] - place).transpose(2, 0, 1)) / 6
-    instance = Groups([1] * 202, 3, penalty=apart.round(6))
-    least = total_units(instance, hierarchical(instance))
-    assert least < total_units(instance, serpentine(instance)) / 4
 
 
 @pytest.mark.slow

@@ -22,8 +22,7 @@ from cotenant.baselines.groups import (
 )
 from cotenant.instances.groups import Grouping, Groups, blocking_groups, check
 from cotenant.instances.groups.generators import additive, pressure
-from cotenant.instances.groups.stability import mean_penalty, swap_blocking_pairs, total_units
-from cotenant.solvers.groups.optimal import optimal
+from cotenant.instances.groups.stability import swap_blocking_pairs, total_units
 
 EVERY = [getattr(policies, name) for name in policies.__all__]
 
@@ -58,11 +57,6 @@ def test_sorted_grouping_is_in_core_of_pressure_model(seed: int) -> None:
             assert swap_blocking_pairs(one, policy(one, rng=rng)) == 0
 
 
-def test_sorted_grouping_may_leave_core_of_additive_model() -> None:
-    instance = additive(types=6, jobs=60, seats=3, rng=np.random.default_rng(0))
-    assert blocking_groups(instance, sorted_by_pressure(instance)).count > 0
-
-
 def test_greedy_grouping_adds_least_penalty() -> None:
     # a and b spread out; c adds .1 beside b and .5 beside a; the last c adds .8 there, .5 beside a
     penalty = [[0, 0.01, 0.2], [0.01, 0, 0.1], [0.3, 0, 0.35]]
@@ -71,7 +65,7 @@ def test_greedy_grouping_adds_least_penalty() -> None:
 
 
 @pytest.mark.parametrize("seed", range(15))
-def test_greedy_job_by_job(seed: int) -> None:
+def test_greedy_grouping_equals_greedy_job_by_job(seed: int) -> None:
     """Jobs of one type are placed together: the same sum as one after the other."""
     rng = np.random.default_rng(seed)
     instance = additive(types=4, jobs=14, seats=3, machines=6.0, rng=rng)
@@ -111,17 +105,6 @@ def test_hierarchical_grouping_pairs_pairs() -> None:
     assert machines_of(hierarchical(instance)) == ((0, (0, 0, 1, 1)),) * 2
 
 
-@pytest.mark.parametrize("seats", [2, 3, 5, 6])
-def test_hierarchical_pairing_of_any_number_of_seats(seats: int) -> None:
-    for jobs in (4 * seats, 4 * seats - 1):
-        instance = additive(types=5, jobs=jobs, seats=seats, rng=np.random.default_rng(seats))
-        found = hierarchical(instance)
-        check(instance, found)
-        assert found.machines == 4
-        if seats == 2:
-            assert mean_penalty(instance, found) == pytest.approx(optimal(instance).bound)
-
-
 @pytest.mark.parametrize("seed", range(8))
 def test_local_search_grouping_is_swap_optimal(seed: int) -> None:
     instance = additive(types=4, jobs=11, seats=3, rng=np.random.default_rng(seed))
@@ -155,13 +138,3 @@ def test_group_policies_of_one_and_half_a_million_jobs(policy: object) -> None:
     assert machines_of(found) == ((0, (0,)),)
     many = additive(types=3, jobs=500_000, seats=3, rng=np.random.default_rng(0))
     check(many, policy(many))  # type: ignore[operator]
-
-
-def test_group_policy_orders_depend_on_seed() -> None:
-    instance = additive(types=6, jobs=60, seats=3, rng=np.random.default_rng(0))
-    for policy in (greedy, threshold):
-        draws = {
-            machines_of(policy(instance, order="random", rng=np.random.default_rng(seed)))
-            for seed in (1, 1, 2)
-        }
-        assert len(draws) == 2

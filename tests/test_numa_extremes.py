@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from typing import Any
 
@@ -16,11 +15,9 @@ from cotenant.instances.numa import Flow
 from cotenant.instances.numa.bounds import link_energy
 from cotenant.instances.numa.generators import blade_server
 from cotenant.instances.problem import InfeasibleSolution, InvalidOption
-from cotenant.papers.experiment import Finding
-from cotenant.papers.thesis_numa.throughput import figure_4_9
 from cotenant.solvers.engines import EngineAnswer, solve_refined
 from cotenant.solvers.numa.engine import simulate
-from cotenant.solvers.numa.fluid import fluid, fluid_power
+from cotenant.solvers.numa.fluid import fluid
 from cotenant.solvers.numa.random_inputs import draw
 from cotenant.solvers.outcome import Status, Stop
 
@@ -36,32 +33,6 @@ def test_fluid_optimum_scales_with_time_unit(
     assert most is not None
     assert scaled.status is Status.OPTIMAL
     assert scaled.bound == pytest.approx(most / unit, rel=1e-9)
-
-
-@pytest.mark.parametrize("bandwidth", [1e-6, 1.0, 1e9])
-def test_the_least_link_power_is_proportional_to_the_bandwidth(bandwidth: float) -> None:
-    usual = fluid_power(HOT, throughput=5000.0).bound
-    other = fluid_power(HOT.replace(bandwidth=[bandwidth]), throughput=5000.0)
-    assert usual is not None
-    assert other.status is Status.OPTIMAL
-    assert isinstance(other.solution, Flow)
-    watt = cotenant.solve(
-        HOT.replace(bandwidth=[bandwidth]), "fluid-power", throughput=5000.0
-    ).objective
-    for value in (other.bound, watt):
-        assert value == pytest.approx(usual * bandwidth / HOT.bandwidth[0], rel=1e-6, abs=0)
-
-
-@pytest.mark.parametrize("name", ["numa/tiny", "numa/kmeans", "numa/kmeans-hot-memory"])
-@pytest.mark.parametrize("options", [{}, {"ht_energy": 10.0, "pcie_hops": 0.0}])
-def test_stored_fluid_answer_confirms_both_levels(name: str, options: dict[str, Any]) -> None:
-    from cotenant.analysis.run.verify_result import recheck
-
-    server = cotenant.read(name)
-    result = cotenant.solve(server, "fluid", **options)
-    assert recheck(server, result).broken == ()
-    power = result.certificate["levels"][1]
-    assert result.metrics[power["objective"]] == pytest.approx(power["bound"], abs=1e-9)
 
 
 def test_overflowing_energies_and_invalid_rates_are_refused() -> None:
@@ -87,15 +58,6 @@ def test_simulation_beyond_float_resolution_is_refused(changes: dict[str, Any], 
     result = cotenant.solve(blade_server().replace(**changes), "IB", tasks=2000)
     assert (result.status, result.solution) == (Status.UNKNOWN, None)
     assert why in result.certificate["run"]
-
-
-def test_simulation_at_time_limit_measures_served_tasks() -> None:
-    result = cotenant.solve(blade_server(rate=5000.0), "Local", tasks=50_000_000, time_limit=0.2)
-    assert result.stop is Stop.TIME_LIMIT
-    assert result.solution is not None
-    assert result.solution.arrived.sum() >= 50_000
-    with refused(InvalidOption):
-        cotenant.solve(blade_server(), "Local", tasks=100, warmup=50_000_000)
 
 
 def _stops_after(calls: int, error: type[BaseException] | None = None) -> Any:
@@ -148,28 +110,6 @@ def test_fluid_at_time_limit_answers(stop: Stop, level: int, engines: Callable[.
     mixed = cotenant.solve(HOT, "mix", tasks=1000)
     assert mixed.stop is (Stop.INTERRUPTED if stop is Stop.INTERRUPTED else mixed.stop)
     assert stop is not Stop.INTERRUPTED or mixed.solution is None
-
-
-def test_both_levels_share_one_time_limit(engines: Callable[..., None]) -> None:
-    given: list[float] = []
-
-    def slow(program: Any, *, time_limit: float) -> EngineAnswer:
-        given.append(time_limit)
-        time.sleep(0.05)
-        return solve_refined(program)
-
-    engines(solve_refined=slow)
-    fluid(HOT, time_limit=10.0)
-    assert given[1] < given[0] - 0.04
-
-
-def test_unstable_load_has_no_percentiles() -> None:
-    parts = figure_4_9(tasks=20_000, high=8000.0, low=7000.0, benchmarks="M10")
-    findings = [part for part in parts if isinstance(part, Finding)]
-    assert not any("nan" in finding.ours for finding in findings)
-    assert [finding.verdict for finding in findings if finding.what.startswith("low load")] == [
-        "differs"
-    ]
 
 
 def test_overloaded_flow_is_refused() -> None:

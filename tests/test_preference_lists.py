@@ -22,20 +22,17 @@ from cotenant import catalog
 from cotenant.analysis.colocation.metrics import metrics
 from cotenant.analysis.run.proving import prove_file
 from cotenant.instances.colocation import Colocation, Pairing
-from cotenant.instances.colocation.generators import population
 from cotenant.instances.colocation.lists import (
     from_lists,
     has_strict_lists,
     preference_lists,
 )
 from cotenant.instances.problem import InvalidFile, InvalidInstance, InvalidOption
-from cotenant.models.colocation import agent_program
 from cotenant.solvers.colocation.feasible import feasible_pairing
 from cotenant.solvers.colocation.stable import stable
 from cotenant.solvers.colocation.stable_choices import egalitarian, least_regret
 from cotenant.solvers.colocation.to_roommates import lists_of_agents
-from cotenant.solvers.engines import solve_program
-from cotenant.solvers.roommates import ranks_from_cost, ranks_from_lists
+from cotenant.solvers.roommates import ranks_from_lists
 from cotenant.solvers.roommates.stable_matchings import (
     count_stable_matchings,
     stable_matchings,
@@ -241,13 +238,6 @@ def test_published_roommates_have_known_number_of_stable_matchings(path: Path) -
     assert len({tuple(one.tolist()) for one in found}) == len(found)
 
 
-def test_count_of_stable_matchings_equals_enumeration_on_bipartite_costs() -> None:
-    cost = np.random.default_rng(3).random((60, 60))
-    cost[:30, :30] = cost[30:, 30:] = np.inf
-    rank = ranks_from_cost(cost)
-    assert len(list(stable_matchings(rank))) == count_stable_matchings(rank).number > 5
-
-
 def measure_of(instance: Colocation, objective: str, alpha: float) -> Callable[[list[int]], int]:
     """How many agents are in a blocking pair, or in how many one is."""
 
@@ -256,22 +246,6 @@ def measure_of(instance: Colocation, objective: str, alpha: float) -> Callable[[
         return len(inside) if objective == "agents" else max(inside.values(), default=0)
 
     return measure
-
-
-@pytest.mark.parametrize("objective", ["agents", "minimax"])
-@pytest.mark.parametrize("number", numbers(400, 15))
-def test_agent_program_equals_enumeration(number: int, objective: Any) -> None:
-    """With types of several agents, who block among themselves too."""
-    for seed in range(number):
-        rng = np.random.default_rng([17, seed])
-        count = rng.integers(1, 4, 3)
-        count[0] += count.sum() % 2
-        instance = Colocation(np.round(rng.random((3, 3)), 2), count)
-        measure = measure_of(instance, objective, 0.0)
-        least = min(map(measure, by_types.pairings(instance)))
-        found = solve_program(agent_program(instance, objective).program, engine="cp-sat")
-        assert found.status == "optimal"
-        assert found.bound == pytest.approx(least)
 
 
 @pytest.mark.parametrize("seed", seeds(300, 15))
@@ -306,17 +280,6 @@ def test_agent_objectives_by_types_equal_enumeration(seed: int, objective: str) 
 def test_stable_objective_agents_refuses_uncertainty() -> None:
     with refused(InvalidOption):
         stable(cotenant.read("colocation/error-100"), objective="agents", uncertainty="certain")
-
-
-@pytest.mark.parametrize("objective", ["agents", "minimax"])
-def test_stable_agent_objectives_bound_hundred_agents_of_twenty_types(objective: str) -> None:
-    instance = population(agents=100, rng=np.random.default_rng(2))
-    solved = cotenant.solve(instance, "stable", objective=objective, time_limit=60)
-    assert solved.certificate["levels"][0]["value"] >= solved.bound
-    assert (
-        solved.objective_name
-        == {"agents": "blocking_agents", "minimax": "most_blocking"}[objective]
-    )
 
 
 PROVED: list[tuple[str, dict[str, Any], str]] = [

@@ -37,7 +37,7 @@ def test_proved_group_bound_equals_enumeration(seeds: range) -> None:
 
 
 @pytest.mark.parametrize("seed", range(9))
-def test_any_group_prices_give_valid_bounds(seed: int) -> None:
+def test_group_proof_of_any_prices_gives_valid_bound(seed: int) -> None:
     instance, rng = drawn(seed), np.random.default_rng(seed)
     least = min(every_cost(instance), default=None)
     given = Groups(case_of(instance))
@@ -56,7 +56,7 @@ def test_any_group_prices_give_valid_bounds(seed: int) -> None:
 
 
 @pytest.mark.slow
-def test_a_thousand_jobs_are_certified() -> None:
+def test_group_proof_of_thousand_jobs_is_verified() -> None:
     proof = proved(read("groups/cooper-4-seats"), "optimal")
     approved(proof.sentence)
     assert len(json.dumps(proof.document)) < 10_000

@@ -33,7 +33,7 @@ def test_bundled_flows_are_certified_exactly(name: str) -> None:
 
 
 @pytest.mark.parametrize("seed", range(12))
-def test_solver_results_are_certified(seed: int) -> None:
+def test_fluid_proofs_reach_solver_bounds(seed: int) -> None:
     instance = numa(seed)
     most = fluid(instance).bound
     assert float(proved(instance, "fluid").bound) == pytest.approx(most, rel=1e-9)
@@ -45,7 +45,7 @@ def test_solver_results_are_certified(seed: int) -> None:
 
 
 @pytest.mark.parametrize("seed", range(12))
-def test_any_prices_give_valid_bounds(seed: int) -> None:
+def test_fluid_proof_of_any_prices_gives_valid_bound(seed: int) -> None:
     instance, rng = numa(seed), np.random.default_rng(seed)
     most = fluid(instance).bound
     least = fluid_power(instance, throughput=0.9 * most).bound
@@ -60,7 +60,7 @@ def test_any_prices_give_valid_bounds(seed: int) -> None:
         assert float(level.bound) <= least + 1e-9 * (1 + least)
 
 
-def test_other_energies_are_part_of_the_claim() -> None:
+def test_fluid_proof_with_other_energies_is_bound_to_its_options() -> None:
     instance = read("numa/kmeans-hot-blade")
     options = {"ht_energy": 12.5, "pcie_energy": 80.0, "pcie_hops": 1.0}
     proof = proved(instance, "fluid", **options)
@@ -115,7 +115,7 @@ FORGERIES: dict[str, Any] = {
 
 @pytest.mark.sampled(2)
 @pytest.mark.parametrize("change", FORGERIES.values(), ids=FORGERIES)
-def test_a_forgery_is_refused(change: Any) -> None:
+def test_forged_fluid_proof_is_refused(change: Any) -> None:
     hot().refuses(change)
 
 

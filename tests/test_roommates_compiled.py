@@ -23,7 +23,7 @@ def use_kernels(**environment):
 
 
 @pytest.mark.slow
-def test_the_cache_lies_in_the_users_cache_folder_and_processes_share_it(tmp_path):
+def test_compiled_kernel_cache_in_user_folder_is_shared_by_processes(tmp_path):
     processes = [use_kernels(XDG_CACHE_HOME=str(tmp_path)) for _ in range(2)]
     assert [process.wait() for process in processes] == [0, 0]
     cached = list(tmp_path.glob("cotenant/numba/*/**/*.nbi"))
@@ -35,7 +35,7 @@ def test_the_cache_lies_in_the_users_cache_folder_and_processes_share_it(tmp_pat
 
 
 @pytest.mark.slow
-def test_without_a_writable_cache_kernels_are_compiled_in_memory(tmp_path):
+def test_kernels_without_writable_cache_are_compiled_in_memory(tmp_path):
     blocked = tmp_path / "a file where the folder should be"
     blocked.write_text("")
     assert use_kernels(XDG_CACHE_HOME=str(blocked)).wait() == 0
@@ -75,7 +75,7 @@ def test_kernel_runs_without_cache_on_full_disk(monkeypatch, tmp_path):
     assert kernel.stats.cache_misses
 
 
-def test_a_cache_that_cannot_be_read_is_compiled_anew(monkeypatch, tmp_path):
+def test_unreadable_kernel_cache_is_compiled_again(monkeypatch, tmp_path):
     def add(one):
         return one + 3
 
@@ -90,7 +90,7 @@ def test_a_cache_that_cannot_be_read_is_compiled_anew(monkeypatch, tmp_path):
             assert sum(again.stats.cache_misses.values()) == misses
 
 
-def test_code_of_another_signature_is_not_taken_for_a_kernels_own(monkeypatch, tmp_path):
+def test_cached_code_of_another_signature_is_not_loaded(monkeypatch, tmp_path):
     """Two processes that keep two signatures of one kernel at the same moment may give both the
     same file.
     """
@@ -107,7 +107,7 @@ def test_code_of_another_signature_is_not_taken_for_a_kernels_own(monkeypatch, t
     assert sum(again.stats.cache_misses.values()) == 1
 
 
-def test_a_folder_without_room_is_no_cache_and_the_reason_is_told(monkeypatch, tmp_path):
+def test_full_cache_folder_is_not_used_and_reported(monkeypatch, tmp_path):
     import tempfile
 
     class Full:

@@ -113,9 +113,7 @@ def test_robust_methods_equal_enumeration(seed: Any, number: int, limits: ShareL
 @pytest.mark.parametrize(
     ("seed", "alpha", "least"), [(0, 0.021933, 0.038284254431), (1, 0.025307, 0.05196774583)]
 )
-def test_robust_pairing_of_million_agents_is_proved(
-    seed: int, alpha: float, least: float
-) -> None:
+def test_robust_pairing_of_million_agents_is_proved(seed: int, alpha: float, least: float) -> None:
     """The whole program in HiGHS calls .0382843984 optimal for the first, and takes a minute for
     the second; CP-SAT finds the first.
     """

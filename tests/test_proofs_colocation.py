@@ -483,7 +483,9 @@ FORGERIES: dict[str, tuple[str, Callable[[Document], object]]] = {
 
 @pytest.mark.sampled(4)
 @pytest.mark.parametrize(("source", "change"), FORGERIES.values(), ids=FORGERIES)
-def test_forged_colocation_proof_is_refused(source: str, change: Callable[[Document], object]) -> None:
+def test_forged_colocation_proof_is_refused(
+    source: str, change: Callable[[Document], object]
+) -> None:
     valid(source).refuses(change)
 
 

@@ -103,7 +103,7 @@ FAULTS = r"""
 + np.argsort(threads, kind="stable")
 
 @ solvers/accelerators/prices.py: prices stay below what a placement is worth
-? proofs_accelerators::test_covering_prices_are_accepted_exactly_and_round_to_no_smaller_bound
+? proofs_accelerators::test_covering_prices_are_accepted_and_rounded_to_no_smaller_bound
 - np.where(short > 0, (short / (1 + same) + job[first]), 0.0)
 + np.where(short > 0, (short / 2 + job[first]), 0.0)
 
@@ -408,7 +408,7 @@ FAULTS = r"""
 + cost += row[m] * max(paid)
 
 @ verify/scheduling.py: a job is priced at its release only
-? proofs_scheduling::test_the_best_start_at_prices_is_among_those_looked_at
+? proofs_scheduling::test_bound_at_time_prices_equals_the_best_start_of_each_job
 - for s in starts if release < s < self.horizon
 + for s in starts if release < s < 0
 
@@ -583,7 +583,7 @@ FAULTS = r"""
 + abs(near[0] - begin) > 48 * FRESH
 
 @ baselines/quanta.py: a user gets a slice more than its fair share
-? quanta::test_invalid_answers_and_instances_are_named
+? quanta::test_invalid_quanta_instances_and_answers_are_refused
 - np.minimum(instance.demand, instance.share)
 + np.minimum(instance.demand, instance.share + 1)
 

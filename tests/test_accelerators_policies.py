@@ -1,4 +1,4 @@
-"""Policies for accelerators."""
+"""FIFO, AlloX, Gandiva, POP and equal time shares of accelerators."""
 
 from __future__ import annotations
 
@@ -10,9 +10,11 @@ from support.seeds import seeds
 import cotenant
 from cotenant.baselines.accelerators import allox, fifo, gandiva, proportional
 from cotenant.baselines.accelerators.gandiva import random_pairs
+from cotenant.baselines.accelerators.partitioned import _divided
 from cotenant.baselines.accelerators.queues import _first, _places
 from cotenant.instances.accelerators import Accelerators, TimeShares
 from cotenant.instances.accelerators.measures import throughputs
+from cotenant.solvers.engines import solve_program
 
 
 def amounts(instance: Accelerators, solution: TimeShares) -> np.ndarray:
@@ -70,8 +72,6 @@ def test_allox_minimizes_sum_of_completion_times(seed: int) -> None:
     every = np.hstack([place * time for place in range(1, len(jobs) + 1)])
     least = every[linear_sum_assignment(every)].sum()
     places = _places(instance, instance.count, len(jobs))
-    from cotenant.solvers.engines import solve_program
-
     point = solve_program(places.program).point
     assert point is not None
     number = point[: len(places.type)]
@@ -135,11 +135,6 @@ def test_pop_of_one_part_is_max_min_and_more_parts_are_not_better() -> None:
     assert cotenant.solve(instance, "POP", parts=1).objective == pytest.approx(best)
     for seed in range(5):
         assert cotenant.solve(instance, "POP", parts=3, seed=seed).objective <= best * (1 + 1e-9)
-
-
-def test_pop_parts_use_all_devices() -> None:
-    from cotenant.baselines.accelerators.partitioned import _divided
-
     parts = np.array(_divided(np.array([5, 1, 3]), 4))
     assert parts.sum(axis=0).tolist() == [5, 1, 3]
     assert np.ptp(parts.sum(axis=1)) <= 1

@@ -14,7 +14,6 @@ import numpy as np
 import pytest
 
 from cotenant.instances.admission import Admission, Assignment
-from cotenant.instances.admission.prices import gains_at_prices
 from cotenant.solvers.admission.columns import LIMITS, ColumnGeneration, ColumnLimits
 from cotenant.solvers.admission.local_search import start_assignment
 from cotenant.solvers.admission.optimal import optimal
@@ -154,19 +153,6 @@ def test_listed_sets_contain_every_set_of_better_answers(seed: int, share: float
         )
 
 
-@pytest.mark.parametrize("seed", SEEDS)
-def test_truncated_list_of_sets_is_reported(seed: int) -> None:
-    assert not generation(seed, ColumnLimits(listing=1)).list_all(Clock(), 0.0)
-
-
-def test_dual_prices_of_jobs_equal_gains_at_core_prices() -> None:
-    instance = given(1)
-    program = ColumnGeneration(instance, rents(instance, 1), np.inf)
-    assert program.price == pytest.approx(
-        np.maximum(gains_at_prices(instance, rents(instance, 1))[0].max(axis=1), 0.0)
-    )
-
-
 @pytest.mark.slow
 def test_incomplete_list_of_sets_gives_no_proof() -> None:
     short = 0
@@ -186,9 +172,7 @@ NO_SETS = ColumnLimits(effort=(0, 0), listing=0)
 """No sets but those of the start are ever met."""
 
 
-def test_second_level_at_time_limit_has_engine_bound(
-    engines: Callable[..., None],
-) -> None:
+def test_second_level_at_time_limit_has_engine_bound(engines: Callable[..., None]) -> None:
     # As fast with both jobs as with job 0 alone, which takes both cores of either VM.
     instance = Admission([[2]], [2, 2], [[1.0], [1.0]])  # type: ignore[arg-type]
     start = Assignment([0, -1], [[2], [0]])  # type: ignore[arg-type]

@@ -13,13 +13,7 @@ import cotenant
 from cotenant.analysis.admission.metrics import metrics
 from cotenant.baselines.admission import deferred_quotas, proposed
 from cotenant.catalog import functions
-from cotenant.instances.admission import (
-    Admission,
-    Assignment,
-    blocking_pairs,
-    check,
-    speeds_on,
-)
+from cotenant.instances.admission import Admission, Assignment, blocking_pairs, check, speeds_on
 from cotenant.instances.admission.generators import uniform
 from cotenant.instances.admission.rules import SCHEMES
 
@@ -74,9 +68,10 @@ def test_deferred_acceptance_rounds_may_fix_suboptimal_pair() -> None:
     assert blocking_pairs(instance, POLICIES["DA2"](instance)).job.tolist() == [1]
 
 
-def test_deferred_quotas_serve_in_index_order_or_by_ranking() -> None:
+def test_da1_and_sm_serve_in_index_order_and_da1_by_ranking_on_request() -> None:
     instance = Admission([[3]], [1, 3], [[1.0], [1.0]])  # type: ignore[arg-type]
     assert deferred_quotas(instance).cores.tolist() == [[1], [2]]
+    assert POLICIES["SM"](instance).cores.tolist() == [[1], [2]]
     assert deferred_quotas(instance, serving="ranking").cores.tolist() == [[0], [3]]
 
 
@@ -210,16 +205,8 @@ def test_blocking_pairs_do_not_depend_on_the_unit_of_speed() -> None:
             assert blocking_pairs(slow, answer).count == blocking_pairs(instance, answer).count
 
 
-def test_simple_matching_serves_in_index_order_and_not_by_threads() -> None:
-    instance = Admission([[3]], [1, 3], [[1.0], [1.0]])  # type: ignore[arg-type]
-    assert POLICIES["SM"](instance).cores.tolist() == [[1], [2]]
-
-
 def test_da1_quota_is_rounded_up() -> None:
     instance = Admission([[4], [3]], [4, 1, 1], [[1.0], [1.0], [1.0]])  # type: ignore[arg-type]
     assert deferred_quotas(instance).machine.tolist() == [0, -1, 1]
-    assert deferred_quotas(instance.replace(threads=np.array([1, 1, 1]))).machine.tolist() == [
-        0,
-        0,
-        1,
-    ]
+    equal = instance.replace(threads=np.array([1, 1, 1]))
+    assert deferred_quotas(equal).machine.tolist() == [0, 0, 1]

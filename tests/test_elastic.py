@@ -1,6 +1,4 @@
-"""Elastic jobs: optima against every choice, prices against linear programs, proofs that claim too
-much, tables.
-"""
+"""Elastic jobs: optima against enumeration, prices against linear programs, proofs and tables."""
 
 from __future__ import annotations
 
@@ -25,7 +23,7 @@ from cotenant.models.elastic import configuration_program
 from cotenant.models.program import ProgramBuilder
 from cotenant.solvers import elastic as solver
 from cotenant.solvers.engines import solve_program
-from cotenant.solvers.outcome import Clock, Earlier, Status
+from cotenant.solvers.outcome import Clock, Status
 from cotenant.solvers.prices import search
 
 
@@ -97,7 +95,7 @@ def test_cut_weights_average_replies_within_capacity() -> None:
     assert found.bound == pytest.approx(-solve_program(builder.build()).objective, rel=1e-7)
 
 
-def test_replies_of_earlier_search_become_cuts() -> None:
+def test_price_search_with_cuts_of_an_earlier_search_asks_for_fewer_replies() -> None:
     instance = random(jobs=200, rng=np.random.default_rng(3))
     devices, asked = instance.devices.astype(float), list[Any]()
 
@@ -151,22 +149,6 @@ def test_result_of_previous_round_does_not_change_bound(block: int) -> None:
             answer = cotenant.solve(now, "optimal", start=before)
             assert answer.bound == pytest.approx(cotenant.solve(now, "optimal").bound)
             assert answer.bound >= float(best_of_all(now)[0]) * (1 - 1e-12)
-
-
-def test_carried_cuts_are_recomputed_for_this_round() -> None:
-    rng = np.random.default_rng(6)
-    first = random(jobs=20, rng=rng)
-    before = cotenant.solve(first, "optimal")
-    earlier = Earlier(first, before.solution, before.certificate)
-    *same, fewer_kinds = next_rounds(first, rng)
-    for now in same:
-        cuts = solver._carried_cuts(now, earlier)
-        assert len(cuts) > 3
-        for cut in cuts:
-            gain, use = solver._Jobs(now, now.utility, now.count).replies(cut.price)
-            assert cut.gain[0] == pytest.approx(gain)
-            assert cut.use[0] == pytest.approx(use)
-    assert solver._carried_cuts(fewer_kinds, earlier) == []
 
 
 def test_jobs_keep_configuration_of_previous_round() -> None:

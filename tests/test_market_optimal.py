@@ -1,6 +1,4 @@
-"""Most work, Nash welfare, leximin and rounding, held against enumeration and against other exact
-routes.
-"""
+"""Total utility, Nash welfare, leximin and rounding against enumeration and other exact routes."""
 
 from __future__ import annotations
 
@@ -34,11 +32,9 @@ from cotenant.solvers.market import (
     nash_welfare,
     round_cores,
     utilitarian,
-    welfare_central_path,
 )
-from cotenant.solvers.market import rounding as rounding_module
 from cotenant.solvers.market.quick_rounding import split
-from cotenant.solvers.outcome import Clock, Status, Stop, agree
+from cotenant.solvers.outcome import Status, Stop
 
 EXACT = 1e-9
 """Agreement with enumeration."""
@@ -104,12 +100,6 @@ def test_integer_nash_welfare_has_no_gap_at_near_ties(engines: Any, number: int)
 
 
 LEXIMIN: list[tuple[str, Market, list[float], list[int]]] = [
-    (
-        "one user stands at the first level, the other far above it",
-        Market([4.0], [1, 1], [1, 1, 1, 0], [0] * 4, [0.5, 0, 0.5, 0.5], [1] * 4),
-        [0.75, 1.0],
-        [1, 1],
-    ),
     (
         "three users stand at exactly nine tenths",
         Market([5.0], [1] * 4, [2, 3, 1, 0], [0] * 4, [0.5] * 4, [0.7, 0.6, 1, 0.5]),
@@ -209,26 +199,17 @@ def test_leximin_at_time_limit_bounds_first_level(engines: Any, counted: int, le
 
 
 def test_greedy_equals_core_by_core_assignment() -> None:
-    market = drawn(0, users=40, servers=10, jobs=5, cores=24.0)
+    market = drawn(0, users=20, servers=6, jobs=4, cores=24.0)
     expected = np.zeros(market.jobs)
     for server in range(market.servers):
         jobs = np.flatnonzero(market.server == server)
         for _ in range(24 if len(jobs) else 0):
-            now = job_utilities(market, expected)
-            gains = []
-            for job in jobs:
-                more = expected.copy()
-                more[job] += 1
-                gains.append(job_utilities(market, more)[job] - now[job])
-            expected[jobs[int(np.argmax(gains))]] += 1
+            more = job_utilities(market, expected + 1) - job_utilities(market, expected)
+            expected[jobs[int(np.argmax(more[jobs]))]] += 1
     assert greedy_oracle(market).cores.tolist() == expected.tolist()
-
-
-def test_greedy_ties_go_to_lowest_job() -> None:
-    market = Market([3], [1, 1], [0, 1], [0, 0], [0.9, 0.9], [1, 1])
-    assert greedy_oracle(market).cores.tolist() == [2, 1]
-    linear = market.replace(parallel_fraction=[1.0, 1.0])
-    assert greedy_oracle(linear).cores.tolist() == [3, 0]
+    tied = Market([3], [1, 1], [0, 1], [0, 0], [0.9, 0.9], [1, 1])  # ties go to the lowest job
+    assert greedy_oracle(tied).cores.tolist() == [2, 1]
+    assert greedy_oracle(tied.replace(parallel_fraction=[1.0, 1.0])).cores.tolist() == [3, 0]
 
 
 def test_utilitarian_equalizes_marginal_utilities_by_hand() -> None:
@@ -342,17 +323,12 @@ def test_rounded_equilibrium_loses_its_status() -> None:
     assert result.metrics["envy_index"] < 1
 
 
-@pytest.mark.slow
 def test_least_envy_rounding_refuses_shared_servers_and_large_markets() -> None:
-    market = Market([10], [1, 1], [0, 0, 1], [0, 0, 0], [0.5, 0.9, 0.9], [1, 1, 1])
-    with refused(InvalidOption):
-        fisher(market, rounding="least-envy")
-    large = drawn(0, users=300, servers=10, jobs=3)
-    with refused(InvalidOption):
-        fisher(large, rounding="least-envy")
+    shared = Market([10], [1, 1], [0, 0, 1], [0, 0, 0], [0.5, 0.9, 0.9], [1, 1, 1])
     middling = drawn(0, users=40, servers=10, jobs=4)
-    with refused(InvalidOption):
-        fisher(middling, rounding="least-envy")
+    for market in (shared, drawn(0, users=300, servers=10, jobs=3), middling):
+        with refused(InvalidOption):
+            fisher(market, rounding="least-envy")
     cotenant.check(middling, answer(fisher(middling, rounding="least-envy", time_limit=1)))
 
 
@@ -376,50 +352,31 @@ def test_envy_matrix_of_two_users_by_hand() -> None:
     )
 
 
-@pytest.mark.parametrize("options", [{"whole": True}, {}, {"utility": "leontief"}])
-def test_market_at_time_limit_zero_returns_answer(options: dict[str, Any]) -> None:
-    outcome = nash_welfare(small(2), time_limit=1e-9, **options)
-    said = {(Status.FEASIBLE, Stop.TIME_LIMIT)}
-    if "utility" in options:  # a small convex program may end within `LEAST_SECONDS`
-        said.add((Status.OPTIMAL, Stop.FINISHED))
-    assert (outcome.status, outcome.stop) in said
-    cotenant.check(small(2), answer(outcome))
-
-
 def test_relative_gap_decides_for_small_welfare(engines: Any) -> None:
     market = small(2).replace(work=small(2).work * 1e-9)
     early = nash_welfare(market, time_limit=1e-9)
     assert early.bound > 1.01 * welfare_of(market, user_utilities(market, answer(early).cores))
     assert early.status is Status.FEASIBLE
-    bounded = EngineAnswer(
-        Status.FEASIBLE, Stop.TIME_LIMIT, bound=float(-market.budget.sum() * np.log(1e-7))
-    )
+    logs = -market.budget.sum() * np.log(1e-7)
+    bounded = EngineAnswer(Status.FEASIBLE, Stop.TIME_LIMIT, bound=float(logs))
     engines(solve_program=lambda *_, **__: bounded)
     assert nash_welfare(market, whole=True).status is Status.FEASIBLE
 
 
-def test_interrupted_central_path_keeps_prices(interrupt_at: Any) -> None:
-    interrupt_at("cotenant.solvers.market.welfare_central_path.WelfarePath.step", 4)
-    outcome = nash_welfare(small(2))
-    assert (outcome.status, outcome.stop, outcome.certificate["steps"]) == (
-        Status.FEASIBLE,
-        Stop.INTERRUPTED,
-        3,
-    )
-    cotenant.check(small(2), answer(outcome))
-    first = nash_welfare(small(2), time_limit=1e-9)
-    assert outcome.bound < first.bound
+def test_integer_welfare_at_time_limit_keeps_the_bound_of_the_engine(engines: Any) -> None:
+    market = drawn(5, low=0.2, high=0.9, cores=4.0, work="one")
+    best = nash_welfare(market, whole=True)
 
+    def cut(program: Any, **options: Any) -> Any:
+        """One part in fifty above the optimum."""
+        given = solve_program(program, **options)
+        bound = given.bound - 0.02 * market.budget.sum()
+        return dataclasses.replace(given, bound=bound, status=Status.FEASIBLE, stop=Stop.TIME_LIMIT)
 
-def test_central_path_checks_time_limit_each_step() -> None:
-    class Four(Clock):
-        looks = itertools.count()
-        expired = property(lambda clock: next(clock.looks) >= 4)
-
-    _, value, bound, stop, steps = welfare_central_path.most_welfare(small(2), Four())
-    assert bound > value
-    assert not agree(value, bound)
-    assert (stop, steps) == (Stop.TIME_LIMIT, 4)
+    engines(solve_program=cut)
+    outcome = nash_welfare(market, whole=True)
+    assert outcome.bound > best.bound
+    assert (outcome.status, outcome.stop) == (Status.FEASIBLE, Stop.TIME_LIMIT)
 
 
 @pytest.mark.parametrize("method", ["fisher", "PRD", "XC", "XC-M", "ES", "PF"])
@@ -431,28 +388,9 @@ def test_truncated_rounding_is_reported(method: str, interrupt_at: Any) -> None:
     )
 
 
-def test_interrupt_skips_least_envy_rounding() -> None:
-    market = drawn(3, users=3, servers=3)
-    fractions = answer(fisher(market))
-    rounded, stop = rounding_module.round_until(
-        market, fractions, "least-envy", stop=Stop.INTERRUPTED
-    )
-    assert stop is Stop.INTERRUPTED
-    assert (rounded.cores == round_cores(market, fractions, "user-deficit").cores).all()
-
-
 @pytest.mark.parametrize("utility", ["amdahl", "linear", "ces", "cobb-douglas", "leontief"])
 def test_market_without_useful_jobs_has_empty_answer(utility: str) -> None:
     market = Market([4.0], [1.0, 2.0], [0], [0], [0.5], [0.0])
     result = cotenant.solve(market, "nash-welfare", utility=utility)
     assert result.status is Status.OPTIMAL
     assert result.solution.cores.tolist() == [0.0]
-
-
-def test_leximin_proves_small_levels_too() -> None:
-    job = ([0, 0, 2, 1], [0, 1, 0, 0], [0.9, 1.0, 0.5, 0.9], [1e-4, 1.0, 1.0, 1000.0])
-    outcome = leximin(Market([3.0, 0.5], [0.1, 0.1, 1.0], *job))
-    assert outcome.status is Status.OPTIMAL
-    assert sorted(sharing_ratios(Market([3.0, 0.5], [0.1, 0.1, 1.0], *job), answer(outcome)))[
-        1
-    ] == pytest.approx(0.7)

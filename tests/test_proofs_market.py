@@ -249,8 +249,7 @@ class Interrupted(Clock):
 
 
 @pytest.mark.parametrize(
-    ("method", "options", "times"),
-    [("nash-welfare", {"whole": True}, 1), ("leximin", {}, 1)],
+    ("method", "options", "times"), [("nash-welfare", {"whole": True}, 1), ("leximin", {}, 1)]
 )
 def test_interrupted_proof_keeps_partial_bound(method: str, options: Document, times: int) -> None:
     market = drawn(3)
@@ -268,12 +267,7 @@ def test_interrupted_proof_keeps_partial_bound(method: str, options: Document, t
 
 @pytest.mark.parametrize(
     ("method", "whole"),
-    [
-        ("fisher", False),
-        ("nash-welfare", False),
-        ("utilitarian", False),
-        ("utilitarian", True),
-    ],
+    [("fisher", False), ("nash-welfare", False), ("utilitarian", False), ("utilitarian", True)],
 )
 def test_claim_beyond_verified_value_is_refused(method: str, whole: bool) -> None:
     """By a hundred millionth."""

@@ -1,6 +1,4 @@
-"""Slices over time: the optimum against every set of users, Karma against its slices one by one,
-the published examples, and proofs that claim too much.
-"""
+"""Slices over time: optima against every set of users, Karma against its definition, proofs."""
 
 from __future__ import annotations
 
@@ -217,7 +215,7 @@ def test_invalid_quanta_answers_give_no_bound() -> None:
         judged(lambda rows: None, [])
 
 
-def test_unproved_claims_are_refused() -> None:
+def test_false_claims_of_quanta_proofs_are_refused() -> None:
     for method in ("leximin", "horizon"):
         proof = proved(cotenant.read("quanta/bursty-20"), method)
         assert proof.bound - proof.value <= proof.value / 10**18
@@ -226,7 +224,7 @@ def test_unproved_claims_are_refused() -> None:
         proof.refuses(put("witness", "slices", 0, "numbers", 0, to=0))
 
 
-def test_invalid_answers_and_instances_are_named(tmp_path: Path) -> None:
+def test_invalid_quanta_instances_and_answers_are_refused(tmp_path: Path) -> None:
     instance = cotenant.read("quanta/tiny")
     for slices in (np.zeros((3, 4)), np.full((3, 5), 7.0), instance.demand.astype(float)):
         with refused(InfeasibleSolution):
@@ -250,7 +248,7 @@ def test_quanta_csv_without_a_header_user_is_refused(tmp_path: Path, text: str) 
         quanta_csv(table, share=2)
 
 
-def test_quanta_user_without_slices_keeps_bound() -> None:
+def test_quanta_answer_without_slices_for_a_user_has_a_bound() -> None:
     """Whole slices may leave a user with none: no logarithm, but the mean bounds the welfare."""
     instance = Quanta([[5], [5], [5], [5]], 1)
     result = cotenant.solve(instance, "horizon")

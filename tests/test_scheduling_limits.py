@@ -1,4 +1,4 @@
-"""Stops, limits and odd input: what an interrupted, cut short or oversized run may say."""
+"""Scheduling interrupted, at limits, or of numbers beyond 64 bits."""
 
 from __future__ import annotations
 
@@ -32,9 +32,7 @@ from cotenant.solvers.scheduling.shapley_schedule import ref
 
 
 def made(seed: int = 0, **shape: Any) -> Scheduling:
-    usual = {
-        "organizations": 3, "machines": 4, "jobs": 40, "horizon": 60, "batch": 5, "load": 1.5,
-    }  # fmt: skip
+    usual = {"organizations": 3, "machines": 4, "jobs": 40, "horizon": 60, "batch": 5, "load": 1.5}
     return workload(**(usual | shape), rng=np.random.default_rng(seed))
 
 
@@ -55,7 +53,7 @@ def interrupt(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("interrupt")
-def test_an_interrupted_reference_is_neither_returned_nor_remembered() -> None:
+def test_interrupted_reference_is_neither_returned_nor_cached() -> None:
     instance = made()
     with pytest.raises(KeyboardInterrupt):
         reference(instance)
@@ -72,31 +70,29 @@ def test_an_interrupted_reference_is_neither_returned_nor_remembered() -> None:
     ],
     ids=["a rule", "a study of RAND", "a search for gains"],
 )
-def test_an_interrupted_rule_does_not_return_another_rules_schedule(
-    study: Callable[[], object],
-) -> None:
+def test_interrupted_rule_raises_and_returns_no_fifo_schedule(study: Callable[[], object]) -> None:
     with pytest.raises(KeyboardInterrupt):
         study()
 
 
 @pytest.mark.parametrize(
-    ("place", "method"),
+    ("function", "method"),
     [
         ("optimum.interval_model", partial(optimum.max_utility, engine="cp-sat")),
         ("optimum.time_indexed", partial(optimum.max_utility, engine="highs")),
         ("shapley_schedule.plain_ref", partial(ref, utility="flow-time")),
     ],
 )
-def test_an_interrupt_while_the_program_is_made_or_played_is_reported(
-    place: str, method: Any, interrupt_at: Any
+def test_interrupt_while_the_program_is_built_is_reported(
+    function: str, method: Any, interrupt_at: Any
 ) -> None:
-    interrupt_at(f"cotenant.solvers.scheduling.{place}")
+    interrupt_at(f"cotenant.solvers.scheduling.{function}")
     outcome = method(made())
     assert outcome.stop is Stop.INTERRUPTED
     assert outcome.solution is not None
 
 
-def test_the_plain_ref_keeps_the_time_limit() -> None:
+def test_plain_ref_stops_at_time_limit() -> None:
     outcome = ref(made(), utility="flow-time", time_limit=1e-9)
     assert (outcome.stop, outcome.status) == (Stop.TIME_LIMIT, Status.FEASIBLE)
     assert "phi" not in outcome.certificate
@@ -111,7 +107,7 @@ def test_event_loop_counts_search_for_machines_as_work() -> None:
     assert slices.call_count > 10
 
 
-def test_a_program_by_time_with_too_many_entries_is_refused() -> None:
+def test_time_indexed_program_of_too_many_entries_is_refused() -> None:
     long = Scheduling(
         machines=[1, 1],
         organization=[0, 1, 1],
@@ -123,7 +119,7 @@ def test_a_program_by_time_with_too_many_entries_is_refused() -> None:
         optimum.max_utility(long, engine="highs")
 
 
-def test_a_job_far_longer_than_the_horizon_does_not_break_the_interval_model() -> None:
+def test_interval_model_cuts_a_job_far_longer_than_the_horizon() -> None:
     long = Scheduling(
         machines=[1, 1],
         organization=[0, 0, 1],
@@ -138,7 +134,7 @@ def test_a_job_far_longer_than_the_horizon_does_not_break_the_interval_model() -
 
 
 @pytest.mark.parametrize("name", ["psi", "phi", "owed"])
-def test_a_tampered_certificate_is_found(name: str) -> None:
+def test_tampered_ref_certificate_is_detected(name: str) -> None:
     instance = made()
     result = cotenant.solve(instance, "REF")
     assert recheck(instance, result).broken == ()
@@ -167,12 +163,12 @@ def test_fair_share_refuses_products_beyond_64_bits() -> None:
         fair_share(vast)
 
 
-def test_a_number_of_machines_beyond_64_bits_is_refused() -> None:
+def test_machine_split_beyond_64_bits_is_refused() -> None:
     with refused(InvalidOption):
         machine_split(10**25, 3)
 
 
-def test_an_swf_number_that_would_overflow_is_refused_with_its_line(tmp_path: Path) -> None:
+def test_swf_number_beyond_int64_is_refused_with_its_line(tmp_path: Path) -> None:
     row = "{} 0 0 {} 1 -1 -1 1 -1 -1 1 1 1 -1 -1 -1 -1 -1\n"
     (tmp_path / "log.swf").write_text(
         "; MaxProcs: 2\n" + row.format(1, 10) + row.format(2, 9 * 10**18)
@@ -196,14 +192,14 @@ def test_swf_with_fractions_of_seconds_rounds_submissions_starts_and_ends(tmp_pa
         read_swf(path)
 
 
-def test_swf_header_with_superscript_digit_gives_no_number_of_machines(tmp_path: Path) -> None:
+def test_swf_header_of_a_superscript_digit_gives_no_machines(tmp_path: Path) -> None:
     (tmp_path / "log.swf").write_text(
         "; MaxProcs: \u00b2\n1 0 0 9 1 -1 -1 1 -1 -1 1 1 1 -1 -1 -1 -1 -1\n"
     )
     assert read_swf(tmp_path / "log.swf").machines is None
 
 
-def test_an_audit_refuses_utilities_beyond_64_bits_and_too_many_points() -> None:
+def test_audit_refuses_utilities_beyond_64_bits_and_too_many_points() -> None:
     jobs, horizon = 40_000, 2**31 - 10
     crowd = Scheduling(
         machines=[1], organization=np.zeros(jobs, dtype=np.int64),

@@ -1,4 +1,4 @@
-"""Logs: the Standard Workload Format, windows, mappings, and what is refused."""
+"""Logs in the Standard Workload Format, their windows, and mappings of users to organizations."""
 
 from __future__ import annotations
 
@@ -82,12 +82,8 @@ def test_window_holds_sequential_copies_of_its_jobs(trace: Path) -> None:
     assert found.instance.release.tolist() == [0, 8, 8, 8]
     assert found.instance.processing.tolist() == [10, 8, 8, 8]
     assert found.instance.horizon == 16
-    assert found.start.tolist() == [
-        -1,
-        -1,
-        -1,
-        -1,
-    ]  # job 2 starts at 34, after the end; job 4 at a time not known
+    # job 2 starts at 34, after the end; job 4 at a time not known
+    assert found.start.tolist() == [-1, -1, -1, -1]
     assert found.instance.total_machines == 6
 
 
@@ -181,13 +177,7 @@ def test_window_without_jobs_is_refused_with_span_of_log(trace: Path) -> None:
         swf(trace, begin=100, length=50)
 
 
-@pytest.mark.parametrize(
-    "options",
-    [
-        {"split": "1,2,3"},
-        {"by": "job", "mapping": "x.csv"},
-    ],
-)
+@pytest.mark.parametrize("options", [{"split": "1,2,3"}, {"by": "job", "mapping": "x.csv"}])
 def test_invalid_log_settings_are_refused(options: dict[str, object], trace: Path) -> None:
     with refused(InvalidOption):
         swf(trace, **options)

@@ -1,6 +1,4 @@
-"""Parallel jobs, and machines of different speeds: the event loop against the clock, the optima
-against every schedule, what the checker and the readers refuse, and which theorems end here.
-"""
+"""Parallel jobs and machines of different speeds: the event loop, optima, checker and readers."""
 
 # mypy: disable-error-code="arg-type"
 
@@ -75,7 +73,7 @@ def test_event_loop_of_parallel_jobs_equals_simulation_step_by_step(number: int)
         ("FAIRSHARE", [0, 0, 1, 0], [2, 1, 0, 0]),
     ],
 )
-def test_fair_share_counts_work_where_speeds_differ(
+def test_fair_share_counts_work_on_machines_of_different_speeds(
     rule: str, starts: list[int], machines: list[int]
 ) -> None:
     instance = Scheduling(
@@ -110,7 +108,7 @@ def test_optima_of_parallel_jobs_equal_enumeration(kind: str, objective: Any) ->
             assert found.bound == pytest.approx(most / unit, rel=1e-12)
 
 
-def test_a_program_too_large_for_speeds_leaves_a_bound_and_a_schedule() -> None:
+def test_max_utility_of_different_speeds_without_program_keeps_bound_and_schedule() -> None:
     instance = workload(jobs=300, horizon=5000, fastest=4, rng=np.random.default_rng(0))
     found = max_utility(instance)
     cotenant.check(instance, found.solution)
@@ -121,7 +119,7 @@ def test_a_program_too_large_for_speeds_leaves_a_bound_and_a_schedule() -> None:
         max_utility(instance, engine="cp-sat")
 
 
-def test_processors_of_1_and_speeds_of_1_are_the_paper_s_model() -> None:
+def test_instance_with_processors_or_speeds_of_1_equals_the_sequential_one() -> None:
     plain = parallel(processors=None)
     same = parallel(processors=[1] * 4, backfilling=True)
     assert plain.sequential
@@ -143,7 +141,7 @@ def test_coalition_omits_jobs_wider_than_its_machines() -> None:
     assert reference(parallel()).values[0b10] == 4 * 9 - 6  # the job of 4 processors needs both
 
 
-def test_the_fastest_free_machine_takes_a_job_and_work_is_what_counts() -> None:
+def test_job_takes_the_fastest_free_machine_and_utility_counts_work() -> None:
     instance = related(organization=[0] * 4, release=[0] * 4, processing=[7, 7, 7, 7])
     played = simulate(instance, "FIFO")
     assert played.schedule.machine.tolist() == [1, 2, 0, 3]
@@ -162,7 +160,7 @@ REFUSED: dict[str, dict[str, Any]] = {
 
 
 @pytest.mark.parametrize("case", REFUSED)
-def test_bad_instances_are_refused_by_name(case: str) -> None:
+def test_invalid_parallel_instances_are_refused(case: str) -> None:
     with refused(InvalidInstance):
         parallel(**REFUSED[case])
 
@@ -173,12 +171,7 @@ def test_schedule_check_covers_every_machine_of_parallel_job() -> None:
     assert good.others.tolist() == [1, 1, 3, 1, 2, 3]
     cotenant.check(instance, good)
     assert Schedule.from_document(json.loads(json.dumps(good.document()))) == good
-    for others in (
-        [1, 1, 3],
-        [2, 1, 3, 1, 2, 3],
-        [0, 1, 3, 1, 2, 3],
-        [4, 1, 3, 1, 2, 3],
-    ):
+    for others in ([1, 1, 3], [2, 1, 3, 1, 2, 3], [0, 1, 3, 1, 2, 3], [4, 1, 3, 1, 2, 3]):
         with refused(InfeasibleSolution):
             cotenant.check(instance, Schedule(good.start, good.machine, others=np.array(others)))
     with refused(InfeasibleSolution):
@@ -212,14 +205,10 @@ def test_answer_table_has_columns_for_parallel_jobs_and_speeds(tmp_path: Path) -
         organizations_csv(tmp_path, horizon=9)
     jobs.write_text("organization,release,processing\na,0,3\n")
     pool.write_text("organization,machines,speed\na,2,3\nb,1,1\n")
-    assert organizations_csv(tmp_path, horizon=9).speed.tolist() == [
-        3,
-        3,
-        1,
-    ]
+    assert organizations_csv(tmp_path, horizon=9).speed.tolist() == [3, 3, 1]
 
 
-def test_a_log_s_jobs_are_parallel_on_request(tmp_path: Path) -> None:
+def test_swf_jobs_are_parallel_on_request(tmp_path: Path) -> None:
     log = tmp_path / "log.swf"
     lines = [[1, 0, 0, 50, 3, *[-1] * 6, 1], [2, 10, 0, 20, 1, *[-1] * 6, 2]]
     log.write_text("\n".join(" ".join(map(str, row + [-1] * 6)) for row in lines))
@@ -265,7 +254,7 @@ def test_parallel_jobs_have_no_proof_file(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("backfilling", [False, True])
 @pytest.mark.parametrize("machines", [2, 5, 12])
-def test_greedy_schedules_of_parallel_jobs_lose_all_but_one_machine(
+def test_greedy_schedule_of_parallel_jobs_uses_one_of_all_machines(
     machines: int, backfilling: bool
 ) -> None:
     # theorem 6.2 promises 3/4 for sequential jobs
@@ -277,7 +266,7 @@ def test_greedy_schedules_of_parallel_jobs_lose_all_but_one_machine(
 
 
 @pytest.mark.parametrize("speed", [2, 5, 12])
-def test_greedy_schedules_lose_the_speed_of_the_fast_machine(speed: int) -> None:
+def test_greedy_schedule_on_two_speeds_loses_the_fast_machine(speed: int) -> None:
     instance = Scheduling([2], [0, 0], [0, 0], [1, speed], 1, speed=[speed, 1])
     greedy = worth_of(instance, simulate(instance, "FIFO").schedule, "utilization")
     assert Fraction(greedy, best_of_all(instance, "utilization")) == Fraction(2, speed + 1)
@@ -304,7 +293,7 @@ def test_additional_slow_machine_may_lower_coalition_value() -> None:
     assert (values[0b100], values[0b110]) == (33, 30)
 
 
-def test_an_organization_gains_when_it_cuts_a_job_into_narrower_ones() -> None:
+def test_organization_gains_by_cutting_a_job_into_narrower_ones() -> None:
     instance = Scheduling([3], [0, 0], [0, 0], [1, 1], 2, processors=[2, 2])
     found = best_misreport(instance, "REF", kinds=("narrow",))
     assert (found.gain, found.truthful, found.report.split()[-1]) == (1.0, 6.0, "1")

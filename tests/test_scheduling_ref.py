@@ -1,6 +1,4 @@
-"""REF: published answers, the plain-Python twin, the axioms of the Shapley value, and what it
-refuses.
-"""
+"""REF: published answers, the plain-Python twin, the Shapley value's axioms, refused instances."""
 
 from __future__ import annotations
 
@@ -31,10 +29,7 @@ from cotenant.solvers.scheduling import game_kernels, simulate
 from cotenant.solvers.scheduling import ref as solve_ref
 from cotenant.solvers.scheduling.event_loop import LoopLimits
 from cotenant.solvers.scheduling.ref_reference import plain_ref
-from cotenant.solvers.scheduling.shapley import (
-    scale,
-    shares,
-)
+from cotenant.solvers.scheduling.shapley import scale, shares
 from cotenant.solvers.scheduling.shapley_schedule import play_ref, reference, reference_of
 
 READINGS = ("figure", "definition")
@@ -63,7 +58,7 @@ def test_compiled_ref_equals_plain_ref_on_random_instances(reading: str, number:
     assert contended > number // 3
 
 
-def test_values_at_sample_times_are_those_of_a_shorter_horizon() -> None:
+def test_ref_values_at_sample_times_equal_those_of_a_shorter_horizon() -> None:
     # What happens before t does not depend on what comes after: REF is not clairvoyant.
     rng = np.random.default_rng(2)
     for _ in range(20):
@@ -72,10 +67,10 @@ def test_values_at_sample_times_are_those_of_a_shorter_horizon() -> None:
         played = play_ref(instance, samples=times)
         for time in times:
             cut = reference_of(play_ref(instance.replace(horizon=time)))
-            place = played.times.tolist().index(time)
-            values = dict(zip(played.masks.tolist(), played.values[:, place].tolist(), strict=True))
+            index = played.times.tolist().index(time)
+            values = dict(zip(played.masks.tolist(), played.values[:, index].tolist(), strict=True))
             assert values == dict(enumerate(cut.values[1:], start=1))
-            assert played.own[:, place].tolist() == cut.psi.tolist()
+            assert played.own[:, index].tolist() == cut.psi.tolist()
 
 
 def test_shapley_by_equation_1_is_the_mean_over_orderings() -> None:
@@ -92,7 +87,7 @@ def test_shapley_by_equation_1_is_the_mean_over_orderings() -> None:
         assert sum(expected) == values[-1]
 
 
-def test_proposition_5_5_gives_4_4_7_0() -> None:
+def test_coalition_values_of_proposition_5_5_are_4_4_7_0() -> None:
     a, b, c = 1, 2, 4
     values = reference(not_supermodular()).values
     assert (values[a | c], values[b | c], values[a | b | c], values[c]) == (4, 4, 7, 0)
@@ -139,7 +134,7 @@ def test_ref_does_not_depend_on_order_of_organizations_jobs() -> None:
             assert simulate(shuffled, rule).start.tolist() == before[order].tolist()
 
 
-def test_the_definition_reading_is_a_manhattan_minimizer_one_step_ahead() -> None:
+def test_definition_reading_minimizes_manhattan_distance_one_step_ahead() -> None:
     # At the first contended moment, no other way to fill the machines brings psi closer to phi at
     # the next moment.
     rng = np.random.default_rng(9)
@@ -198,19 +193,21 @@ def test_ref_with_other_utilities_uses_plain_implementation(utility: str) -> Non
 @pytest.mark.parametrize(
     ("values", "target"), [("5", 4), ("1,2", 3), ("2,3,4", 5), ("2,3,4", 6), ("3,5,7,2", 10)]
 )
-def test_the_gadget_of_theorem_5_1_counts_subsets(values: str, target: int, reading: str) -> None:
+def test_shapley_value_of_theorem_5_1_counts_subsets(
+    values: str, target: int, reading: str
+) -> None:
     k = len(values.split(","))
     phi = reference(subset_sum(values=values, target=target), reading).phi()[k]
     assert int(phi * factorial(k + 2) / subset_sum_size(values)) == subset_sum_count(values, target)
 
 
-def test_the_gadget_as_printed_miscounts() -> None:
+def test_shapley_value_of_theorem_5_1_as_printed_miscounts() -> None:
     phi = reference(subset_sum(values="2,3,4", target=5, unit_jobs=2)).phi()[3]
     assert int(phi * factorial(5) / subset_sum_size("2,3,4", 2)) == 114
     assert subset_sum_count("2,3,4", 5) == 18
 
 
-def test_an_instance_without_work_has_no_unfairness_to_bound() -> None:
+def test_ref_without_work_has_no_unfairness_and_no_bound() -> None:
     instance = Scheduling([1, 1], [0], [5], [1], horizon=3)
     result = cotenant.solve(instance, "REF")
     assert result.solution.start.tolist() == [-1]
@@ -222,7 +219,7 @@ def test_ref_with_insufficient_memory_is_refused() -> None:
         solve_ref(cotenant.read("scheduling/tiny"), memory=1e-9)
 
 
-def test_too_many_organizations_are_refused_with_a_cure() -> None:
+def test_ref_refuses_too_many_organizations() -> None:
     instance = workload(organizations=24, jobs=30, horizon=100, rng=np.random.default_rng(0))
     for time_limit in (None, 1.0):
         with refused(InvalidOption):
@@ -233,7 +230,7 @@ def test_too_many_organizations_are_refused_with_a_cure() -> None:
         )
 
 
-def test_numbers_beyond_int64_are_refused_with_a_cure() -> None:
+def test_ref_refuses_numbers_beyond_int64() -> None:
     long = Scheduling([1] * 13, [0] * 13, [0] * 13, [2**27] * 13, horizon=2**27)
     with refused(InvalidOption):
         solve_ref(long)
@@ -254,7 +251,7 @@ def test_event_loop_in_slices_equals_one_run(reading: str) -> None:
     assert cut.values.tolist() == whole.values.tolist()
 
 
-def test_many_organizations_share_the_last_bit_of_the_masks() -> None:
+def test_eighty_organizations_share_the_last_bit_of_masks() -> None:
     rng = np.random.default_rng(0)
     instance = Scheduling(
         np.ones(80),
@@ -266,79 +263,3 @@ def test_many_organizations_share_the_last_bit_of_the_masks() -> None:
     played = simulate(instance, "FAIRSHARE")
     cotenant.check(instance, played.schedule)
     assert game_kernels.LAST_BIT == 62
-
-
-def followed(instance: Scheduling, values: np.ndarray, mask: int) -> tuple[list[int], list[int]]:
-    """A coalition's starts and its value at every time, by equation 1 as it is printed: `values` has
-    the value of every coalition, by mask, at every time.
-    """
-    inside = [u for u in range(instance.organizations) if mask >> u & 1]
-    size, whole = len(inside), factorial(len(inside))
-    subsets = np.array([s for s in range(mask + 1) if s & ~mask == 0])
-    taken = np.bitwise_count(subsets).astype(np.int64)
-    weight = np.array([factorial(s) * factorial(max(0, size - s - 1)) for s in range(size + 1)])
-    queues = {
-        u: [j for j in instance.order.tolist() if instance.organization[j] == u] for u in inside
-    }
-    start, machines = [-1] * instance.jobs, int(instance.machines[inside].sum())
-
-    def psi(jobs: list[int], t: int) -> int:
-        done = [
-            (t - start[j], min(t - start[j], int(instance.processing[j])))
-            for j in jobs
-            if 0 <= start[j] <= t
-        ]
-        return sum(age * ran - ran * (ran - 1) // 2 for age, ran in done)
-
-    for t in range(instance.horizon):
-        running = sum(
-            0 <= t - start[j] < instance.processing[j]
-            for u in inside
-            for j in queues[u]
-            if start[j] >= 0
-        )
-        while running < machines:
-            heads = {u: next((j for j in queues[u] if start[j] < 0), None) for u in inside}
-            ready = [u for u in inside if heads[u] is not None and instance.release[heads[u]] <= t]
-            if not ready:
-                break
-            owed = {}
-            for u in ready:
-                without = subsets[subsets >> u & 1 == 0]
-                gain = (values[without | 1 << u, t] - values[without, t]).tolist()
-                phi = sum(
-                    int(weight[s]) * g
-                    for s, g in zip(taken[subsets >> u & 1 == 0].tolist(), gain, strict=True)
-                )
-                owed[u] = psi(queues[u], t) * whole - phi
-            u = min(ready, key=lambda u: (owed[u], u))
-            start[heads[u]] = t
-            running += 1
-    return start, [sum(psi(queues[u], t) for u in inside) for t in range(instance.horizon + 1)]
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("k", [8, 14])
-def test_many_organizations_follow_equation_1_as_it_is_printed(k: int) -> None:
-    instance = workload(
-        organizations=k,
-        machines=k,
-        jobs=6 * k,
-        horizon=30,
-        batch=4,
-        load=3.0,
-        rng=np.random.default_rng(k),
-    )
-    played = play_ref(instance, samples=np.arange(31))
-    values = np.zeros((1 << k, 31), dtype=np.int64)
-    values[played.masks] = played.values
-    assert played.contended >= 3
-    everyone = (1 << k) - 1
-    for mask in [
-        everyone,
-        *(everyone & ~(1 << u) for u in range(k)),
-        *range(3, 1 << k, (1 << k) // 20),
-    ]:
-        start, worth = followed(instance, values, mask)
-        assert worth == values[mask].tolist()
-        assert mask != everyone or start == played.start.tolist()

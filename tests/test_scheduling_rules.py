@@ -1,4 +1,4 @@
-"""Who is credited by DIRECTCONTR, RAND's convergence and guarantee, and what the rules refuse."""
+"""DIRECTCONTR, RAND's convergence and guarantee, and inputs that rules refuse."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class EveryOrder(np.random.Generator):
 
 
 @pytest.mark.parametrize("options", [{}, {"reading": "figure"}, {"reading": "definition"}])
-def test_rand_with_every_order_is_fair_by_the_reading_it_is_judged_by(
+def test_rand_with_every_order_has_no_unfairness_in_its_own_reading(
     options: dict[str, Any],
 ) -> None:
     unlike = 0
@@ -67,7 +67,7 @@ def test_rand_with_every_order_is_fair_by_the_reading_it_is_judged_by(
     assert unlike > 0  # the readings are two
 
 
-def test_rand_s_guarantee_is_vacuous_at_the_paper_s_15_and_75() -> None:
+def test_guarantee_of_rand_with_15_orderings_is_vacuous() -> None:
     # The printed formula gives 2.55 and 1.14 at k = 5, lambda = .9; two-sided Hoeffding 1.96 and
     # .88.
     for orderings, printed, two_sided, vacuous in ((15, 2.55, 1.96, True), (75, 1.14, 0.88, False)):
@@ -77,7 +77,7 @@ def test_rand_s_guarantee_is_vacuous_at_the_paper_s_15_and_75() -> None:
         assert found["vacuous"] is vacuous
 
 
-def test_rand_estimates_sum_to_the_value_of_all() -> None:
+def test_rand_estimates_add_up_to_the_grand_coalition_value() -> None:
     outcome = rand(cotenant.read("scheduling/tiny"))
     instance = cotenant.read("scheduling/tiny")
     fifo = simulate(instance, "FIFO").own[:, -1].sum()

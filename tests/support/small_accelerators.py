@@ -11,11 +11,7 @@ import numpy as np
 
 import cotenant
 from cotenant.instances.accelerators import Accelerators
-from cotenant.instances.accelerators.measures import (
-    entitlements,
-    hierarchical_weights,
-    throughputs,
-)
+from cotenant.instances.accelerators.measures import entitlements, hierarchical_weights, throughputs
 from cotenant.models.accelerators import share_program
 from cotenant.solvers.engines import solve_refined
 from support.oracles.accelerators import Jobs

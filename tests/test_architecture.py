@@ -487,7 +487,7 @@ BUDGET = {
     "cluster": (13_035, 8_963),
     "papers": (6_158, 4_499),
     "cli": (3_580, 2_436),
-    "tests": (51_195, 40_546),
+    "tests": (50_434, 39_927),
     "benchmarks": (6_977, 5_407),
 }
 """Lines of each layer's Python files, and those of code (without blanks, comments and docstrings):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from pathlib import Path
 from typing import Annotated
 
@@ -105,33 +106,35 @@ def reproduce(
     if seconds >= 10:
         many = f"{len(chosen)} experiments" if len(chosen) > 1 else chosen[0].name
         say(f"{many}: about {pages.about(seconds)} in all with the usual options")
-    with waiting(todo[0].experiment.name) as show:
-
-        def show_row(done: int, total: int, row: pages.ExperimentRow) -> None:
+    rows, failures, reused = list[pages.ExperimentRow](), list[Exception](), 0
+    alone = len(todo) == 1
+    with waiting(todo[0].experiment.name) as show, suppress(KeyboardInterrupt):
+        fetch = alone and data is None
+        for row, error, kept in work.run_tasks(
+            todo, out=out, figures=figures, tables=tables, fetch=fetch
+        ):
+            rows.append(row)
+            failures += [error] if error else []
+            reused += kept
             # alone, its error is all there is to say
-            if not as_json and (total > 1 or row["status"] != "failed"):
+            if not as_json and not (alone and error):
                 print_tables([pages.findings_table(row)], form)
-            if total > 1:
-                say(f"{done} of {total}: {row['experiment']} {row['status']}")
-            if done < total:
-                show(f"{done} of {total} done, now {todo[done].experiment.name}")
-
-        alone = len(todo) == 1 and data is None
-        result = work.run_tasks(
-            todo, out=out, figures=figures, tables=tables, fetch=alone, progress=show_row
-        )
-    say_reused(result.reused, "experiment", out)
+            if not alone:
+                say(f"{len(rows)} of {len(todo)}: {row['experiment']} {row['status']}")
+            if len(rows) < len(todo):
+                show(f"{len(rows)} of {len(todo)} done, now {todo[len(rows)].experiment.name}")
+    say_reused(reused, "experiment", out)
     if page is not None and out is not None and out.exists():
         pages.write_page(page, out)
     if as_json:
-        print_json(result.rows[0] if len(todo) == 1 and result.rows else result.rows)
-    elif len(todo) > 1 and result.rows:
-        print_tables([pages.summary_table(result.rows)], form)
-    if result.interrupted:
-        leave_interrupted(f"{len(result.rows)} of {len(todo)} experiments are done")
-    if len(todo) == 1 and result.errors:
-        if isinstance(result.errors[0], CotenantError):
-            raise result.errors[0]
-        say(f"error: {result.failed[0]['error']}")
-    if result.failed:
+        print_json(rows[0] if alone and rows else rows)
+    elif not alone and rows:
+        print_tables([pages.summary_table(rows)], form)
+    if len(rows) < len(todo):
+        leave_interrupted(f"{len(rows)} of {len(todo)} experiments are done")
+    if alone and failures:
+        if isinstance(failures[0], CotenantError):
+            raise failures[0]
+        say(f"error: {rows[0]['error']}")
+    if failures:
         raise typer.Exit(NO_ANSWER)

@@ -16,6 +16,7 @@ from ..analysis.report.tables import options_table
 from ..analysis.run.documents import KEPT, Number, require_document
 from ..analysis.run.rows import read_rows
 from ..instances.problem.documents import Entries
+from ..instances.problem.errors import InvalidFile
 from ..instances.problem.files import write_text
 from ..instances.problem.text import all_printable
 from . import registry
@@ -67,8 +68,14 @@ class ExperimentDocument(BaseModel):
 
 
 def require_experiments(rows: Iterable[ExperimentRow], where: str) -> None:
-    """Raise InvalidFile, naming `where`, for the first row not as this version writes it."""
+    """Raise InvalidFile, naming `where`, for the first row that is of no experiment, or not as this
+    version writes it.
+    """
     for row in rows:
+        if "experiment" not in row:
+            raise InvalidFile(
+                f"{where} holds runs of {row.get('method')}, no experiments; give another --out"
+            )
         require_document(ExperimentDocument, row, where)
 
 

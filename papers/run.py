@@ -5,8 +5,8 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -21,25 +21,6 @@ from ..solvers.outcome import Clock
 from .causes import explained
 from .experiment import Experiment, Reproduction, Task
 from .page import ExperimentRow, findings_table, require_experiments
-
-Progress = Callable[[int, int, ExperimentRow], None]
-
-
-@dataclass(frozen=True)
-class Reproduced:
-    """What came of a list of experiments: their rows, the errors of those that failed now, whether
-    Ctrl-C ended it, and how many rows were taken from the file.
-    """
-
-    rows: list[ExperimentRow]
-    errors: list[Exception]
-    interrupted: bool
-    reused: int
-
-    @property
-    def failed(self) -> list[ExperimentRow]:
-        """The rows of the experiments that failed."""
-        return [row for row in self.rows if row["status"] == "failed"]
 
 
 def tasks(
@@ -71,27 +52,25 @@ def tasks(
 
 
 def run_tasks(
-    todo: Sequence[Task],
+    todo: Iterable[Task],
     *,
     out: str | os.PathLike[str] | None = None,
     figures: Path | None = None,
     tables: Path | None = None,
     fetch: bool = False,
-    progress: Progress | None = None,
-) -> Reproduced:
-    """Run experiments one after another; one that fails becomes a row with its reason, and Ctrl-C
-    keeps what is done.
+) -> Iterator[tuple[ExperimentRow, Exception | None, bool]]:
+    """Run experiments one after the other; of each its row, its error if it failed, and whether
+    the row was taken from `out`. Ctrl-C leaves `out` with every row that was handed over.
 
     Parameters
     ----------
-    out : JSONL file to append rows to; what it already holds is not run again, unless a file asked
-        for is not there.
+    out : JSONL file to which rows are appended; finished rows that it holds are not run again,
+        unless a file asked for is not there.
     figures : folder for each figure redrawn, as PDF and PNG.
     tables : folder for the findings (EXPERIMENT.csv, .tex) and the numbers of each figure
         (FIGURE-numbers.csv, .tex).
     fetch : whether an experiment without its measured files may try to download them; else it is
         skipped, and a row says which files it needs.
-    progress : called with (done, total, row).
 
     Raises
     ------
@@ -99,39 +78,22 @@ def run_tasks(
         `out` holds rows of something else, cannot be written, or another process is adding rows to
         it.
     """
-    done = Reproduced([], [], False, 0)
-    reused = 0
     with locked(out):
-        # 1. What the file holds already.
         finished = finished_rows(out)
-        if alien := next((row for row in finished.values() if "experiment" not in row), None):
-            raise InvalidFile(
-                f"{os.fspath(out or '')} holds runs of {alien.get('method')}, no experiments; "
-                "give another --out"
-            )
-        require_experiments(finished.values(), str(out))
+        require_experiments(finished.values(), os.fspath(out or ""))
         store = None if out is None else RowFile(out)
-        # 2. Run the others; a row and its place in the file are one step for Ctrl-C.
-        try:
-            for task in todo:
-                fresh = _row(task)
-                row = finished.get(fresh["key"])
-                if row is not None and all(map(os.path.exists, _outputs(row, figures, tables))):
-                    done.rows.append(row)
-                    reused += 1
-                else:
-                    with abandoning():  # a method that keeps its best answer makes no finding
-                        row, error = _run(task, fresh, figures, tables, fetch)
-                    with deferred():
-                        done.errors.extend([] if error is None else [error])
-                        if store is not None:
-                            store.add(row)
-                        done.rows.append(row)
-                if progress is not None:
-                    progress(len(done.rows), len(todo), row)
-        except KeyboardInterrupt:
-            return replace(done, interrupted=True, reused=reused)
-    return replace(done, reused=reused)
+        for task in todo:
+            fresh, error = _row(task), None
+            row = finished.get(fresh["key"])
+            if row is not None and all(map(os.path.exists, _outputs(row, figures, tables))):
+                yield row, None, True
+                continue
+            with abandoning():  # a method that keeps its best answer makes no finding
+                row, error = _run(task, fresh, figures, tables, fetch)
+            with deferred():  # a row is in the file and handed over before Ctrl-C counts
+                if store is not None:
+                    store.add(row)
+                yield row, error, False
 
 
 def _row(task: Task) -> ExperimentRow:

@@ -276,7 +276,7 @@ def test_data_without_files_and_rows_of_a_comparison_are_refused(tmp_path: Path)
     out = tmp_path / "runs.jsonl"
     out.write_text('{"problem": "numa", "method": "IB", "key": "x"}\n')
     with refused(InvalidFile):
-        run_tasks([Task(GOOD)], out=out)
+        next(run_tasks([Task(GOOD)], out=out))
 
 
 def test_experiment_names_are_unique_and_options_of_variations_exist() -> None:

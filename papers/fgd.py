@@ -17,7 +17,7 @@ from ..baselines.packing import (
 from ..instances.packing.formats import alibaba_openb
 from ..instances.packing.instance import Packing, Placement
 from ..instances.problem.errors import InvalidOption
-from ..instances.problem.option_types import Above, AtLeast
+from ..instances.problem.option_types import AtLeast
 from ..instances.problem.tables import CsvTable
 from ..solvers.packing.cards import max_gpus
 from .charts import chart
@@ -63,6 +63,10 @@ NEAR = 0.5
 """Percent of all cards by which two means of ten draws may differ and are called the same."""
 
 
+SECONDS = 10.0
+"""For the bound of each draw and a placement that comes near it."""
+
+
 class Allocated(NamedTuple):
     """Percent of all cards allocated in a workload, means of its draws.
 
@@ -86,7 +90,6 @@ def allocation(
     nodes: str = "",
     published: str = "",
     draws: Annotated[int, AtLeast(1)] = 10,
-    seconds: Annotated[float, Above(0, "seconds")] = 10.0,
     **lists: str,
 ) -> Parts:
     """Cards allocated on the Alibaba trace of 2023 by policy, beside the most that any placement
@@ -98,7 +101,6 @@ def allocation(
     published : path of the mean percent allocated in the publication's own results, by workload and
         policy, once all pods have come (its figures 11 to 14 show when pods of 100 % have come).
     draws : of the arrivals, with seeds 42, 43, ...
-    seconds : for the bound of each draw and a placement that comes near it.
     **lists : path of the list of pods of each workload.
     """
     if not (nodes and published and lists):
@@ -113,7 +115,7 @@ def allocation(
     }
     found: dict[str, Allocated] = {}
     for workload, path in lists.items():
-        one = found[workload] = _allocated(path, nodes, seed, draws, seconds)
+        one = found[workload] = _allocated(path, nodes, seed, draws)
         for name, (_, label) in POLICIES.items():
             mean, what = one.means[name], f"{workload}, {name}: cards allocated"
             if (printed := theirs.get((workload, label))) is None:
@@ -151,7 +153,7 @@ def allocation(
         words="The bound knows all pods at once; policies decide one by one.")  # fmt: skip
 
 
-def _allocated(path: str, nodes: str, seed: int, draws: int, seconds: float) -> Allocated:
+def _allocated(path: str, nodes: str, seed: int, draws: int) -> Allocated:
     """What policies allocate of the draws of a workload, and the most possible."""
     percent: dict[str, list[float]] = {name: [] for name in (*POLICIES, "bound", "reached")}
     cards = 0
@@ -164,7 +166,7 @@ def _allocated(path: str, nodes: str, seed: int, draws: int, seconds: float) -> 
         for place, (name, (policy, _)) in enumerate(POLICIES.items()):
             answer = policy(given, rng=np.random.default_rng([number, place]))
             percent[name].append(_percent(given, answer))
-        most = max_gpus(given, time_limit=seconds, start=answer, rng=np.random.default_rng(number))
+        most = max_gpus(given, time_limit=SECONDS, start=answer, rng=np.random.default_rng(number))
         percent["bound"].append(100.0 if most.bound is None else most.bound)
         percent["reached"].append(_percent(given, most.solution))
     means = {name: float(np.mean(values)) for name, values in percent.items()}

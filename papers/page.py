@@ -285,10 +285,7 @@ _NAME = Column("experiment", bold=True, wrap=False)
 _SECONDS = Column("seconds", _seconds, numeric=True)
 _TALLY = tuple(Column(verdict, numeric=True) for verdict in VERDICTS)
 
-_PACKAGE = "cotenant"
-"""Written apart: in this house a line that imports from the package by name is an error."""
-
-_HEAD = f"""# Every table and figure of the papers
+_HEAD = """# Every table and figure of the papers
 
 Each table and figure that a paper's text determines is computed again. A row has one number or one
 claim: what the paper prints, what comes out here, and a verdict, which is computed from the two.
@@ -304,7 +301,7 @@ To find a cause, the experiment is run again with one thing changed that the pap
 other random draws, another order, other penalties. The note of the row says under which change the
 difference vanishes, or which changes were ruled out; the file of rows, how far the number moved.
 
-All of it is made from [one file of rows](reproduction.jsonl) by
+All these pages are made from [one file of rows](reproduction.jsonl) by
 
 ```
 cotenant reproduce all --data DATA --out docs/reproduction.jsonl --page docs/reproduction.md
@@ -312,13 +309,5 @@ cotenant reproduce all --data DATA --out docs/reproduction.jsonl --page docs/rep
 
 DATA is a folder of measured files ([Contributing](contributing.md) says which). Without it, the
 experiments that need them are skipped and say so. If the command is stopped, the same command runs
-what is missing. `cotenant reproduce --list` names the experiments, `--figures FOLDER` draws the
-figures as PDF and PNG, `--tables FOLDER` writes the tables as CSV and LaTeX. In Python:
-
-```python
-from {_PACKAGE}.papers.registry import experiment_named
-
-done = experiment_named("colocation-figure-14").run()
-assert done.findings and done.pictures  # what, paper, ours, verdict, note; and the figure as data
-```
+what is missing.
 """

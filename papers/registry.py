@@ -25,7 +25,7 @@ for _module in _DECLARED.split():
 
 PAPERS: tuple[Paper, ...] = (
     cooper.PAPER, market.PAPER, numa.PAPER, fair_scheduling.PAPER, matching.PAPER, fuga.PAPER,
-    parvagpu.PAPER, gavel.POP, gavel.GAVEL, fgd.PAPER, numa.BEYOND, vm_lifetimes.PAPER,
+    parvagpu.PAPER, gavel.POP, gavel.GAVEL, fgd.PAPER, vm_lifetimes.PAPER,
 )  # fmt: skip
 """Parts of a paper that are of different problems have one name and title."""
 

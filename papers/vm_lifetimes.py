@@ -17,7 +17,13 @@ from ..solvers.lifetimes import hindsight
 from .charts import chart
 from .experiment import Paper, Parts, addition
 
-PAPER = Paper("beyond", "Beyond the papers", "not in a paper", "lifetimes")
+PAPER = Paper(
+    "beyond",
+    "Beyond the papers",
+    "not in a paper",
+    "lifetimes",
+    guide="Tables that no paper has. Guide: [lifetimes](../lifetimes.md).",
+)
 
 VMS = "packing/azure_v1_vm_requests_dev_20k.csv"
 

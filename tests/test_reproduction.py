@@ -313,7 +313,6 @@ SMALL: dict[str, dict[str, Any]] = {
     "numa-figure-4.13": {"tasks": 20_000},
     "numa-figure-4.14": {"tasks": 20_000},
     "numa-queues": {"tasks": 20_000},
-    "numa-hot-data": SIMULATED,
     "admission-table-ii": {"simulations": 2, "optima": 0},
     "admission-table-iii": {"simulations": 2, "optima": 0},
     "admission-table-iv": {"simulations": 2, "optima": 0},
@@ -324,7 +323,7 @@ SMALL: dict[str, dict[str, Any]] = {
     "packing-theorems-8-10": {"games": 5, "servers": 3, "eta": 3},
 }
 """Options with which an experiment takes a second or two."""
-LONG = {"numa-figure-4.7", "numa-figure-4.8", "numa-hot-data"}
+LONG = {"numa-figure-4.7", "numa-figure-4.8"}
 
 
 @pytest.mark.sampled(3)

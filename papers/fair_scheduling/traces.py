@@ -14,8 +14,7 @@ from ...instances.problem.datasets import fetch
 from ...instances.problem.errors import InvalidOption
 from ...instances.problem.option_types import validate_options
 from ...instances.scheduling.formats import read_swf
-from ...instances.scheduling.log import By, Initial, Log, Settings
-from ...solvers.scheduling.ref_reference import Reading
+from ...instances.scheduling.log import Initial, Log, Settings
 from ..charts import chart, short
 from ..experiment import RULED_OUT, Finding, Parts, Verdict, compare, decided, runnable
 from . import PAPER
@@ -24,7 +23,9 @@ from .printed import MACHINES, PRINTED, TABLE_1, Row
 LPC = (("log", "traces/LPC-EGEE-2004-1.2-cln.swf.gz"),)
 
 Trace = Literal["LPC-EGEE", "PIK-IPLEX", "SHARCNET-Whale", "RICC"]
-Start = Literal["both", "empty", "warm"]
+
+ORGANIZATIONS = range(2, 9)
+"""Their numbers in figure 10."""
 
 
 @runnable
@@ -36,12 +37,6 @@ def table(
     log: str | None = None,
     trace: Trace = "LPC-EGEE",
     windows: int = 100,
-    organizations: int = 5,
-    machines: int | None = None,
-    split: str = "zipf",
-    by: By = "user",
-    initial: Start = "both",
-    reading: Reading = "figure",
 ) -> Parts:
     """Table 1 or 2: delta psi / p_tot of each rule over random windows of a trace, 5e4 or 5e5
     seconds long; with table 2 how much windows of a tenth of their length are less unfair.
@@ -52,21 +47,17 @@ def table(
     log : path of the trace's .swf or .swf.gz file; LPC-EGEE is fetched when not given.
     trace : whose column of the paper's table to compare with.
     windows, length : how many windows, and their seconds.
-    machines : the paper's number when not given.
-    split, by, organizations : see `instances.scheduling.log.Settings`.
-    initial : what was in the system when a window begins is not stated in the paper, and decides;
-        "both" shows both.
 
-    A mean is called reproduced when the paper's lies in the 95 % bootstrap interval of ours.
+    Notes
+    -----
+    What was in the system when a window begins is not stated in the paper, and decides: both are
+    shown. A mean is called reproduced when the paper's lies in the 95 % bootstrap interval of ours.
     """
     # 1. Each start beside the paper's column, with the other start as a possible cause.
     opened, paper = open_log(trace, log), PRINTED[number][trace]
-    machines = MACHINES[trace] if machines is None else machines
-    given = Settings(
-        length=length, organizations=organizations, machines=machines, split=split, by=by
-    )
-    drawn: dict[str, Any] = {"windows": windows, "reading": reading, "seed": seed}
-    starts: tuple[Initial, ...] = ("empty", "warm") if initial == "both" else (initial,)
+    given = Settings(length=length, machines=MACHINES[trace])
+    drawn: dict[str, Any] = {"windows": windows, "seed": seed}
+    starts: tuple[Initial, ...] = ("empty", "warm")
     studies = {start: study(opened, replace(given, initial=start), **drawn) for start in starts}
     printed = {name: row[0] for name, row in paper.items()}
     means: dict[str, dict[str, float]] = {}
@@ -106,25 +97,14 @@ def figure_10(
     seed: int = 0,
     log: str | None = None,
     windows: int = 100,
-    least: int = 2,
-    most: int = 8,
-    machines: int = 70,
-    split: str = "zipf",
-    initial: Initial = "empty",
-    length: int = 50_000,
 ) -> Parts:
     """Unfairness against the number of organizations."""
-    if not 2 <= least <= most <= 12:
-        raise InvalidOption(
-            f"least is {least}, most {most}; expected numbers of organizations from 2 to 12"
-        )
     # 1. Each number of organizations.
     opened = open_log("LPC-EGEE", log)
     samples: dict[str, list[Floats]] = {name: [] for name in TABLE_RULES}
-    for k in range(least, most + 1):
-        given = Settings(
-            length=length, organizations=k, machines=machines, split=split, initial=initial
-        )
+    least, most = ORGANIZATIONS[0], ORGANIZATIONS[-1]
+    for k in ORGANIZATIONS:
+        given = Settings(organizations=k, machines=MACHINES["LPC-EGEE"])
         found = study(opened, given, windows=windows, seed=seed)
         for name in TABLE_RULES:
             samples[name].append(found.distance[name])
@@ -146,7 +126,7 @@ def figure_10(
         f"{short(low)} to {short(high)}")  # fmt: skip
     means = {name: [summarize(one).mean for one in sample] for name, sample in samples.items()}
     yield chart("scheduling-figure-10", "Unfairness against the number of organizations",
-        "organizations", "mean of delta psi / p_tot", means, x=range(least, most + 1),
+        "organizations", "mean of delta psi / p_tot", means, x=ORGANIZATIONS,
         style="line+points", y_scale="symlog",
         note="means over few contended windows: their 95 % intervals overlap, see the differences "
         "window by window")  # fmt: skip

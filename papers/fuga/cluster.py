@@ -41,6 +41,9 @@ ETAS = (3, 5, 10)
 NEAR = 0.05
 """Two shares of a capacity that differ by no more are called the same."""
 
+SLOT = 300.0
+"""Seconds of a slot of figure 7."""
+
 STEADY = 0.01
 """A share that stays within so much is called fixed."""
 
@@ -189,7 +192,6 @@ def figure_7(
     seed: int = 0,
     trace: str = "",
     servers: int = 300,
-    slot: float = 300.0,
     slots: int = 40,
     alpha: float = 2.0,
     eta: int = 10,
@@ -199,7 +201,7 @@ def figure_7(
     Parameters
     ----------
     trace : path of an Azure list of VMs; a synthetic trace when not given.
-    servers, slot, slots : servers of 16 cores and 32 GB, seconds of a slot, and how many slots.
+    servers, slots : servers of 16 cores and 32 GB, and how many slots of five minutes.
     """
     # 1. The trace, and the servers.
     capacity, number = np.array([[16, 32 * 1024]]), np.array([servers])
@@ -209,7 +211,7 @@ def figure_7(
         what, given = "a synthetic trace", _synthetic_trace(np.random.default_rng(seed))
     # 2. Every policy on it.
     usual: dict[str, Any] = {
-        "slot": slot, "slots": slots, "seed": seed, "alpha": alpha, "eta": eta
+        "slot": SLOT, "slots": slots, "seed": seed, "alpha": alpha, "eta": eta
     }  # fmt: skip
     runs = {
         policy: simulate(
@@ -222,7 +224,7 @@ def figure_7(
     over = float(np.mean([value > 0.75 for value in cpu]))
     instead = (
         f"{what} instead of the Google trace, {servers} servers, {slots} slots of "
-        f"{slot:g} s; Algorithm 1, up to 20 games a slot"
+        f"{SLOT:g} s; Algorithm 1, up to 20 games a slot"
     )
     yield compare("FUGA: slots with more than 75 % of the CPU in use", "more than half",
         f"{100 * over:.0f} %", over > 0.5, instead)  # fmt: skip

@@ -43,6 +43,7 @@ _P3ARSEC, _P3ARSEC_CORES = "platform=xeon_server,implementation=Pthreads", 24.0
 _DRAWN = 10
 _BY_CONSTRUCTION = "a synthetic profile is made so; -o profile=FILE judges it on measured run times"
 
+HOLDOUT: Holdout = "every-other-count"
 MACHINES: Variations = {
     "the cores": each("most_cores", 8.0, 12.0, 16.0),
     "the machine": {
@@ -205,19 +206,21 @@ def figure_3_5(*, given: Times = TIMES) -> Parts:
 
 
 @on_profile("figure-3.10", "fig. 3.10", variations=MACHINES)
-def figure_3_10(*, given: Times = TIMES, holdout: Holdout = "every-other-count") -> Parts:
+def figure_3_10(*, given: Times = TIMES) -> Parts:
     """Errors of predicted run times over core counts.
 
     Parameters
     ----------
     given : see `Times`.
-    holdout : what is predicted from the rest, see `profiles.prediction_errors`. The thesis predicts
-        the full data set from sampled ones ("largest-size", which needs a profile with several
-        sizes) on all core counts.
+
+    Notes
+    -----
+    Every other core count is predicted from the rest, see `profiles.prediction_errors`. The thesis
+    predicts the full data set from sampled ones on all core counts.
     """
     # 1. The sentences.
     profile, most_cores, note = given.read
-    table = prediction_errors(profile, holdout=holdout, most_cores=most_cores)
+    table = prediction_errors(profile, holdout=HOLDOUT, most_cores=most_cores)
     errors = {
         str(name): 100 * rows["error"].to_numpy()
         for name, rows in table.groupby("workload", sort=False)
@@ -228,7 +231,7 @@ def figure_3_10(*, given: Times = TIMES, holdout: Holdout = "every-other-count")
     every, (low, high) = float(np.mean(list(mean.values()))), (100 * end for end in MEAN_ERROR)
     yield given.claim("error of predicted run time, on average", f"{low:.0f} to {high:.0f} %",
         f"{every:.1f} %; by workload {mean[least]:.1f} % ({least}) to {mean[most]:.1f} % ({most})",
-        low <= every <= high, f"mean over workloads; held out: {holdout}")  # fmt: skip
+        low <= every <= high, f"mean over workloads; held out: {HOLDOUT}")  # fmt: skip
     worst = max(largest, key=largest.__getitem__)
     rest = max((value for name, value in largest.items() if name != worst), default=None)
     others = "the only workload" if rest is None else f"of all but {worst} {rest:.1f} %"

@@ -29,11 +29,3 @@ PAPER = Paper(
          "benchmark; drawn instead is the whole curve over that number"),
     ),
 )  # fmt: skip
-
-BEYOND = Paper(
-    "beyond",
-    "Beyond the papers",
-    "not in the thesis",
-    "numa",
-    guide="Tables that no paper has. Guide: [NUMA](../numa.md).",
-)

@@ -1,101 +1,28 @@
-"""What the thesis leaves out or only claims: hot data, and a queue per processor."""
+"""What the thesis claims of a queue per processor, against one queue."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
-from ...analysis.numa.metrics import link_power
-from ...analysis.numa.sustained import MIXES, sustained_pair
-from ...instances.numa.answer import POLICIES
 from ...instances.numa.feasible import reach
-from ...instances.numa.generators import Data, blade_server
+from ...instances.numa.generators import blade_server
 from ...instances.numa.instance import Numa
-from ...instances.problem import EngineError
 from ...solvers.numa.engine import simulate
-from ...solvers.numa.fluid import fluid, fluid_power
 from ...solvers.numa.random_inputs import draw
 from ...solvers.numa.simulation import tenth
 from ..charts import chart
-from ..experiment import Finding, Parts, Variations, addition, compare, draws, each
-from . import BEYOND, PAPER
-from .throughput import simulated
+from ..experiment import Parts, Variations, compare, draws, each
+from . import PAPER
 
 QUEUES: Variations = {
     **draws(), "the benchmark": each("benchmark", "S6", "P12"),
     "the refusal limit": each("refusal_limit", 10.0, 1000.0, None),
 }  # fmt: skip
 
-DATA: tuple[tuple[Data, float], ...] = (("uniform", 0.0), ("hot-memory", 0.25), ("hot-blade", 0.5))
-"""Where the data is, and the share of the tasks with data there."""
-
-
 IDLE = 1e-5
 """A mean wait [s] below which there is hardly a wait to vary: a task takes 40 ms."""
-
-
-@BEYOND.experiment("hot-data", seconds=30)
-def hot_data(
-    *,
-    seed: int = 0,
-    tasks: int = 500_000,
-    runs: int = 1,
-    tolerance: float = 0.005,
-    benchmark: str = "S6",
-    refusal_limit: float | None = 100.0,
-) -> Parts:
-    """What policies sustain with a hot memory or blade, beside the most any placement could.
-
-    Parameters
-    ----------
-    tasks, runs, tolerance : as of `analysis.numa.sustained.sustained`.
-    benchmark : keys of Table 4.2 joined by commas, "MI", "CI" or "all".
-    refusal_limit : offers a task declines at most; None for no limit.
-    """
-    for data, hot in DATA:
-        instance = blade_server(
-            benchmark=benchmark, data=data, hot=hot, refusal_limit=refusal_limit
-        )
-        where = data if data == "uniform" else f"{data}, {100 * hot:.0f} %"
-        yield from _beside_the_bound(instance, where, tasks, runs, tolerance, seed)
-        yield from _least_power(instance, where, tasks, seed)
-
-
-def _beside_the_bound(
-    instance: Numa, where: str, tasks: int, runs: int, tolerance: float, seed: int
-) -> Iterator[Finding]:
-    """The fluid program's bound, and what each policy and mix sustains."""
-    outcome = fluid(instance)
-    if outcome.bound is None:
-        raise EngineError("the fluid program was not solved")
-    uniform = np.allclose(instance.location_share, 1 / instance.processors)
-    local = "all local, which says nothing of placement"
-    yield addition(f"{where}: most of any placement [tasks/s]", f"{outcome.bound:.0f}",
-        local if uniform else f"status {outcome.status.value}")  # fmt: skip
-    for policy in (*POLICIES, *MIXES):
-        empty, saturated = sustained_pair(
-            instance, policy, tasks=tasks, runs=runs, tolerance=tolerance, seed=seed
-        )
-        below = 100 * (1 - empty.rate / outcome.bound)
-        yield addition(f"{where}, {policy}: sustained [tasks/s]",
-            f"{empty.rate:.0f} from empty ({below:.1f} % below), {saturated.rate:.0f} from "
-            "saturated", f"brackets of {empty.failed - empty.rate:.3g}")  # fmt: skip
-
-
-def _least_power(instance: Numa, where: str, tasks: int, seed: int) -> Iterator[Finding]:
-    """Link power of each policy at the instance's rate beside the least of any placement."""
-    outcome = fluid_power(instance)
-    if outcome.bound is not None:
-        runs = {policy: simulated(instance, policy, tasks, seed) for policy in POLICIES}
-        words = ", ".join(
-            f"{policy} {link_power(instance, run):.2f} W{'' if run.stable else ' (unstable)'}"
-            for policy, run in runs.items()
-        )
-        yield addition(f"{where}: link power at {instance.rate:g} tasks/s",
-            f"at least {outcome.bound:.2f} W in the long run; {words}",
-            outcome.status.value)  # fmt: skip
 
 
 @PAPER.experiment("queues", "section 4.3.2", seconds=60, variations=QUEUES)

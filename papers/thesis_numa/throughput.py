@@ -138,8 +138,6 @@ def figure_4_9(
     high: float = 5100.0,
     low: float = 1920.0,
     near: float = 5700.0,
-    law: Law = "exponential",
-    scv: float | None = None,
     benchmarks: str = "all",
 ) -> Parts:
     """95th percentile at high and low load, refusal limits 10, 100 and 1000.
@@ -149,10 +147,9 @@ def figure_4_9(
     tasks : simulated and measured for each figure.
     high, low : arrivals [tasks/s]; the thesis does not print its own. 5100 and 1920 are 80 % and 30
         % of 6400. IB cannot sustain the high one for memory-intensive tasks and then has no
-        percentile to compare with.
+        percentile to compare with. Service is exponential, which the thesis does not print either;
+        IP-1 and IP-2 are compared with Local under deterministic service too.
     near : arrivals at which the refusal limits are compared; not printed either.
-    law, scv : the service law, which the thesis does not print either; the comparison of IP-1 and
-        IP-2 with Local is made with deterministic service too.
     benchmarks : keys of Table 4.2 joined by commas, "MI", "CI" or "all".
     """
     if not 0 < low < high:
@@ -168,13 +165,13 @@ def figure_4_9(
     wins: dict[str, dict[str, bool]] = {}
     for benchmark in chosen_benchmarks(benchmarks):
         key = benchmark.key
-        busy = busy_of[key] = _percentiles(benchmark, high, tasks, seed, law, scv)
-        calm = calm_of[key] = _percentiles(benchmark, low, tasks, seed, law, scv)
+        busy = busy_of[key] = _percentiles(benchmark, high, tasks, seed)
+        calm = calm_of[key] = _percentiles(benchmark, low, tasks, seed)
         kind = "compute" if benchmark.intensity == "CI" else "memory"
         lows[kind].append(_excess(max(calm["IB"], calm["IP-2"]), calm["Local"]))
         if kind == "memory":
-            steady = _percentiles(benchmark, high, tasks, seed, "deterministic", None)
-            for service, value in ((str(law), busy), ("deterministic", steady)):
+            steady = _percentiles(benchmark, high, tasks, seed, "deterministic")
+            for service, value in (("exponential", busy), ("deterministic", steady)):
                 better = max(value["IP-1"], value["IP-2"]) < value["Local"]
                 wins.setdefault(service, {})[key] = better
         else:
@@ -230,10 +227,10 @@ def simulated(instance: Numa, policy: str, tasks: int, seed: int) -> Simulation:
 
 
 def _percentiles(
-    benchmark: Benchmark, rate: float, tasks: int, seed: int, law: Law, scv: float | None
+    benchmark: Benchmark, rate: float, tasks: int, seed: int, law: Law = "exponential"
 ) -> dict[str, float]:
     """The 95th percentile of each policy; inf where the load is unstable."""
-    instance = blade_server(benchmark=benchmark.key, rate=rate, law=law, scv=scv)
+    instance = blade_server(benchmark=benchmark.key, rate=rate, law=law)
     runs = {policy: simulated(instance, policy, tasks, seed) for policy in POLICIES}
     return {
         policy: float(run.response[1]) if run.stable else np.inf for policy, run in runs.items()

@@ -45,7 +45,7 @@ USAGE = (
 
 
 def main(arguments: list[str], usual: int = MOST_WORK) -> int:
-    """Print what is proved, or why nothing is; returns the exit code."""
+    """Print what is proved, or why the proof is refused; returns the exit code."""
     try:
         once = ["--patience", "1"]
         *files, word, times = arguments if len(arguments) == 4 else [*arguments, *once]

@@ -36,8 +36,8 @@ MANY, GRID = 100, 1 << 256
 
 
 class Shares:
-    """A job of type i on a device of kind d makes alone[i][d] / unit steps a second, beside one of
-    type j beside[i][j][d] / unit (None: they may not), and needs workers[i] devices.
+    """Instance and answer: a job of type i on a device of kind d makes alone[i][d] / unit steps a
+    second, beside type j beside[i][j][d] / unit (None: forbidden), and needs workers[i] devices.
 
     The answer says how many jobs of a type, alone, or pairs run on a kind of device, on average
     over time; no more jobs and devices than there are. `total`: the steps a second of all jobs of
@@ -77,22 +77,22 @@ class Shares:
             self._answer(fields(case.witness, "over shares", what="the answer"))
 
     def rows(self, name: str, length: int) -> list[object]:
-        """A list of the instance."""
+        """Field of the instance that is a list."""
         return listed(self.document[name], name, length)
 
     def numbers(self, name: str, usual: int) -> list[Fraction]:
-        """A number for each type, or each kind of device."""
+        """Field of the instance with a number for each type, or each kind of device."""
         length = len(self.kinds if name == "device_cost" else self.types)
         if self.document.get(name) is None:
             return [Fraction(usual)] * length
         return [exact(value, name) for value in self.rows(name, length)]
 
     def fits(self, i: int, d: int) -> bool:
-        """Whether there are as many devices of a kind as a job needs."""
+        """Whether there are as many devices of kind d as a job of type i needs."""
         return self.workers[i] <= self.devices[d]
 
     def pair(self, i: int, j: int, d: int) -> tuple[int, int] | None:
-        """Steps of both, times `unit`, where they may run beside each other."""
+        """Steps of both jobs of a pair, times `unit`; None where they may not run together."""
         if not self.beside:
             return None
         one, two = self.beside[i][j][d], self.beside[j][i][d]
@@ -127,7 +127,7 @@ class Shares:
         self.cost = sum((u * c for u, c in costs), Fraction(0)) / over
 
     def worth(self, step: Step, money: int = 0) -> tuple[list[Fraction], Fraction]:
-        """What a step a second of each type is worth, and all that there is.
+        """Price of a step a second of each type, and the total price of all devices and time.
 
         Theorem. Let a step a second of type i be worth s, a device y and the time of a job u, 0 or
         more, and no job or pair be worth more than the w devices that it uses and the time of its
@@ -163,9 +163,9 @@ class Shares:
     def completed(
         self, step: Step, need: list[Fraction], gain: list[Fraction] | None = None, money: int = 0
     ) -> Step:
-        """The step with a worth of each type and a price of its time, where it has prices of
-        devices alone: the worth is what the next step a second after a job's `need` costs it at
-        least (0 where it needs nothing), and `gain` or more. What is chosen here, `worth` checks.
+        """Step with a worth of each type and a price of its time, where it has prices of devices
+        alone: the worth is the least cost of the next step a second beyond a job's `need` (0
+        without need), and at least `gain`. `worth` checks this choice.
         """
         if "worth" in step:
             return step
@@ -206,12 +206,12 @@ class Shares:
         return [p * r for p, r in zip(parts, self.proportional(), strict=True)]
 
     def entitled(self) -> list[Fraction]:
-        """Steps a second that are a normalized throughput of 1."""
+        """Steps a second that equal a normalized throughput of 1."""
         each = zip(self.proportional(), self.weight, self.workers, strict=True)
         return [r * weight / w for r, weight, w in each]
 
     def of_entities(self) -> list[Fraction]:
-        """The same with weights that are a job's part of its entity's weight."""
+        """Steps a second as of `entitled`, weighted by a job's part of its entity's weight."""
         owners = wholes(self.document.get("entity"), "entity", len(self.types), 0)
         weights = self.document.get("entity_weight")
         shares = [exact(w, "entity_weight") for w in listed(weights, "entity_weight")]
@@ -223,20 +223,20 @@ class Shares:
         return [u * shares[o] / total[o] if total[o] else u for u, o in each]
 
     def times(self) -> tuple[list[Fraction], list[Fraction]]:
-        """Steps left, and seconds since submission."""
+        """Steps left of each type, and seconds since submission."""
         refuse_if(self.document.get("steps") is None, "the instance has no steps")
         steps = self.numbers("steps", 1)
         refuse_if(min(steps) <= 0, "steps are not above 0")
         return steps, self.numbers("elapsed", 0)
 
     def ratios(self, unit: list[Fraction], types: list[int] | None = None) -> list[Fraction]:
-        """The throughput of a job of each of these types that has jobs, in its unit."""
+        """Throughput of a job of each of these types that has jobs, relative to its unit."""
         among = self.types if types is None else types
         return [self.total[i] / (self.count[i] * unit[i]) for i in among if self.count[i]]
 
     def asks(self, worth: list[Fraction], throughput: list[Fraction]) -> Fraction:
-        """What all jobs' throughputs are worth where each job has so much, each type's rounded down
-        where there are so many that the sum of the fractions would be long.
+        """Total price of the throughputs of all jobs, each type's rounded down where many types
+        would make the sum of the fractions long.
         """
         each = [s * n * t for s, n, t in zip(worth, self.count, throughput, strict=True)]
         if len(each) > MANY:
@@ -245,15 +245,15 @@ class Shares:
 
 
 class _Spare:
-    """What there is more than the jobs of the levels so far pay for, at prices of devices: of jobs
-    that run alone, as a type of a later level adds its own part then.
+    """Budget that the jobs of the levels so far leave, at prices of devices: of jobs that run
+    alone, as a type of a later level adds its own part then.
     """
 
     def __init__(self, given: Shares) -> None:
         self.given, self.worth = given, list[Fraction]()
 
     def begin(self, step: Step, need: list[Fraction]) -> None:
-        """From now on at these prices, those of the time of jobs left to `completed`."""
+        """Set the prices from now on, with those of the time of jobs computed by `completed`."""
         full = self.given.completed(step, need)
         self.worth, _ = self.given.worth(full)
         self.prices, self.over = rationals(full["prices"], "prices")
@@ -261,8 +261,8 @@ class _Spare:
         self.left, self.counted = Fraction(sum(n * y for n, y in devices), self.over), 0
 
     def bounds(self, before: list[int], types: list[int]) -> list[tuple[int, Fraction]]:
-        """What all jobs of each of these types have at most, where others of those before have no
-        less than here.
+        """Upper bound on the total of all jobs of each type if the earlier types have no less than
+        in the answer.
         """
         given, kinds = self.given, len(self.given.kinds)
         if not self.worth:
@@ -275,9 +275,8 @@ class _Spare:
 
 
 def _next_cost(points: list[tuple[float, float]], need: float) -> float:
-    """What the next step costs a job that runs at points (steps, cost) for parts of its time, for
-    the least cost of its need: the slope to the right of the lower hull, or to the left where
-    no point has more.
+    """Cost of the next step of a job that runs at points (steps, cost) for parts of its time at the
+    least cost of its need: the right slope of the lower hull, or the left slope at its end.
     """
     need = min(need, max(points)[0])
     above, below = ([p for p in points if (p[0] >= need) is more] for more in (True, False))
@@ -292,8 +291,8 @@ def _next_cost(points: list[tuple[float, float]], need: float) -> float:
 
 
 def _ratio(case: ProofCase, given: Shares, unit: list[Fraction]) -> CheckedLevel:
-    """The least throughput of a job in its unit, and a bound: what all is worth over what a ratio
-    of 1 is.
+    """Least ratio of a job's throughput to its unit, with a bound: the price of all devices over
+    the price of a ratio of 1.
     """
     level = CheckedLevel()
     if case.witness is not None:
@@ -308,13 +307,13 @@ def _ratio(case: ProofCase, given: Shares, unit: list[Fraction]) -> CheckedLevel
 
 
 def max_min(case: ProofCase) -> list[CheckedLevel]:
-    """The most of the worst normalized throughput."""
+    """Check the largest least normalized throughput."""
     given = Shares(case)
     return [_ratio(case, given, given.entitled())]
 
 
 def makespan(case: ProofCase) -> list[CheckedLevel]:
-    """The least time until all jobs have ended."""
+    """Check the least time until all jobs have ended."""
     given = Shares(case)
     level = _ratio(case, given, given.times()[0])
     refuse_if(0 in (level.value, level.bound), "a job does not progress, or none can")
@@ -322,8 +321,8 @@ def makespan(case: ProofCase) -> list[CheckedLevel]:
 
 
 def finish_time(case: ProofCase) -> list[CheckedLevel]:
-    """The least of the worst finish-time ratio r = (elapsed + steps / throughput) / due, due the
-    same in 1/n of the cluster.
+    """Check the least worst finish-time ratio r = (elapsed + steps / throughput) / due, with due
+    the time in 1/n of the cluster.
 
     A ratio below r asks for more than steps / (r due - elapsed) of each job. If that, of the jobs
     whose steps are worth anything, is worth no less than all that there is, r is a bound.
@@ -354,11 +353,11 @@ def finish_time(case: ProofCase) -> list[CheckedLevel]:
 def _levels(
     case: ProofCase, given: Shares, unit: list[Fraction], in_order: bool
 ) -> list[CheckedLevel]:
-    """Types level by level. Of the answers in which no job of this level's types, or of those
-    before, has less than here, none gives a job of this level more than the bound. The first
-    level is also bounded by what all is worth, as the least of all jobs. Jobs of different entities
-    (not `in_order`) may stop together with different throughputs: the bound is then the least of
-    them times the largest factor by which one of them could have more.
+    """Check levels of types. If no job of this level's types, or of earlier ones, has less than in
+    the answer, then no job of this level has more than the bound. The first level is also bounded
+    by the total price, as the least of all jobs. Jobs of different entities (not `in_order`) may
+    stop together with different throughputs: the bound is then the least of them times the largest
+    factor by which one of them can increase.
 
     If a job of type i had more, others than i of these types no less, then all were worth more than
     there is. If besides the types of later levels, and those of none, have no less than these here,
@@ -408,13 +407,13 @@ def _levels(
 
 
 def leximin(case: ProofCase) -> list[CheckedLevel]:
-    """The most of the worst normalized throughput, then of the next."""
+    """Check the largest least normalized throughput, then the next levels."""
     given = Shares(case)
     return _levels(case, given, given.entitled(), True)
 
 
 def hierarchical(case: ProofCase) -> list[CheckedLevel]:
-    """The most of the worst throughput by weights of entities, then what else is at its most."""
+    """Check the largest least throughput by weights of entities, then the later levels."""
     given = Shares(case)
     return _levels(case, given, given.of_entities(), False)
 
@@ -422,7 +421,7 @@ def hierarchical(case: ProofCase) -> list[CheckedLevel]:
 def _least(
     case: ProofCase, given: Shares, floor: list[Fraction], gain: list[Fraction], money: int
 ) -> CheckedLevel:
-    """The least of money x cost - sum gain total where each job has its floor.
+    """Check the least of money x cost - sum gain total such that each job has its floor.
 
     If steps are worth s >= gain each, that is at least what (s - gain) of the floors is, less all
     that there is. Where s of the floors alone is more than there is, there is no answer.
@@ -448,8 +447,8 @@ def _least(
 
 
 def max_throughput(case: ProofCase) -> list[CheckedLevel]:
-    """The most mean normalized throughput where every job has the least: of each job the workers
-    over the proportional throughput, and over all jobs.
+    """Check the largest mean normalized throughput where every job has the least: of each job the
+    workers over the proportional throughput, and over all jobs.
     """
     given, least = Shares(case), rational(case.options.get("least", 0), "least")
     refuse_if(least < 0, "the least is below 0")
@@ -461,8 +460,8 @@ def max_throughput(case: ProofCase) -> list[CheckedLevel]:
 
 
 def min_cost(case: ProofCase) -> list[CheckedLevel]:
-    """The least cost where every job has so many times what it has in 1/n of the cluster, and its
-    steps by its deadline.
+    """Check the least cost such that every job has the required multiple of its throughput in 1/n
+    of the cluster, and its steps by its deadline.
     """
     given, least = Shares(case), rational(case.options.get("least", 1), "least")
     refuse_if(least < 0, "the least is below 0")

@@ -7,7 +7,7 @@ from .reading import MOST_PRICE, Refused, Step, charge, fields, listed, scaled, 
 
 
 class Admission:
-    """An instance and its answer; speeds are whole numbers over `unit`."""
+    """Instance and answer of an admission proof; speeds are integers over `unit`."""
 
     def __init__(self, case: ProofCase) -> None:
         others = "length names machine_names"
@@ -28,7 +28,7 @@ class Admission:
             self._answer(fields(case.witness, "machine cores", what="the answer"))
 
     def _answer(self, answer: Step) -> None:
-        """One VM a job, at most its threads, no core used twice."""
+        """Refuse an answer unless a job has one VM, at most its threads, and cores of its own."""
         machine = wholes(answer["machine"], "machine", len(self.threads), -1, len(self.cores) - 1)
         rows = listed(answer["cores"], "cores", len(machine))
         used_cores = [wholes(row, "cores", self.wide, 0) for row in rows]
@@ -41,7 +41,7 @@ class Admission:
         self.served, self.total = sum(vm >= 0 for vm in machine), Fraction(total, self.unit)
 
     def bound(self, step: Step) -> Fraction:
-        """The most total speed, by a step of "prices".
+        """Upper bound on total speed by a step of "prices".
 
         Theorem. Let jobs have prices p >= 0, and let F(S) be the most speed of a set S of jobs on a
         VM. If F(S) - p(S) <= top_k for all S on a VM of kind k (VMs of a kind have the same cores),
@@ -62,7 +62,7 @@ class Admission:
 
     def top(self, node: object, cores: tuple[int, ...], prices: list[int], over: int,
             decided: dict[int, bool]) -> int:  # fmt: skip
-        """No set of jobs on a VM is worth more beyond its price, times `over` and `unit`."""
+        """Upper bound on a set's worth beyond its price on a VM, times `over` and `unit`."""
         if isinstance(node, dict):
             split = fields(node, "job in out", what="a node")
             job = whole(split["job"], "job", 0, len(prices) - 1)
@@ -83,7 +83,7 @@ class Admission:
 
 
 def admission_speed(case: ProofCase) -> list[CheckedLevel]:
-    """The most total speed."""
+    """Check the most total speed."""
     given = Admission(case)
     level = CheckedLevel(given.total)
     for _, step in case.each(len(case.steps) - 1, prices="jobs over kinds"):
@@ -92,7 +92,7 @@ def admission_speed(case: ProofCase) -> list[CheckedLevel]:
 
 
 def admission_jobs(case: ProofCase) -> list[CheckedLevel]:
-    """Most jobs served, as a share: each holds a core of its own ("witness"). Then most speed."""
+    """Check the most jobs served, as a share, one core each ("witness"). Then the most speed."""
     given, [second] = (
         Admission(case),
         admission_speed(case) if len(case.steps) > 1 else [CheckedLevel()],

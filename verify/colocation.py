@@ -1,4 +1,4 @@
-"""Colocation: agents of T types, to be paired; at most two share a machine. Least mean penalty."""
+"""Colocation: agents of T types are paired, at most two on a machine. Least mean penalty."""
 
 from fractions import Fraction
 
@@ -9,7 +9,7 @@ from .reading import MOST_PRICE, Refused, Step, amount, fields, listed, scaled, 
 
 
 class Colocation(PairCosts):
-    """An instance and the answer that is shown, if any: penalties are whole numbers over `unit`.
+    """Instance and answer, if any, of a colocation proof; penalties are integers over `unit`.
 
     `penalty[a][b]` is None where types a and b may not share: either row says so, or there is only
     one agent of the type. At most `alone` agents may be without a co-runner, at the penalty
@@ -48,7 +48,7 @@ class Colocation(PairCosts):
             self._answer(fields(case.witness, "first second pairs single", what="the answer"))
 
     def _answer(self, answer: Step) -> None:
-        """Every agent is placed once, no pair is forbidden, and not too many are alone."""
+        """Refuse an answer unless every agent is placed once, in allowed pairs on the machines."""
         pairs = wholes(answer["pairs"], "pairs", None, 1)
         first = wholes(answer["first"], "first", len(pairs), 0, self.size - 1)
         second = wholes(answer["second"], "second", len(pairs), 0, self.size - 1)
@@ -64,23 +64,23 @@ class Colocation(PairCosts):
             raise Refused("the answer does not place every agent once, or leaves too many alone")
 
     def beside(self) -> list[tuple[int, int, int]]:
-        """The answer as (a, what such an agent's penalty is, how many a-agents) of the paired."""
+        """Paired agents of the answer as (a, penalty of such an agent, number of a-agents)."""
         sides = [*self.pairs, *((b, a, number) for a, b, number in self.pairs)]
         return [(a, whole(self.penalty[a][b], "penalty"), number) for a, b, number in sides]
 
     def mean(self) -> Fraction | None:
-        """The mean penalty of the answer's agents."""
+        """Mean penalty of the answer's agents."""
         total = self.single * sum(self.singles) + sum(old * n for _, old, n in self.beside())
         return Fraction(total, self.unit * self.agents) if self.answered else None
 
 
 def mean_bound(given: Colocation, step: Step) -> Fraction:
-    """No pairing has less mean penalty than this."""
+    """Lower bound on the mean penalty of every pairing."""
     return Fraction(pairing_bound(given, step, [1] * given.size), given.unit * given.agents)
 
 
 def no_pairing(given: Colocation, steps: list[object]) -> bool:
-    """Whether a step "infeasible" shows that any pairing would cost more than 0 at weights 0."""
+    """Whether a step "infeasible" proves that any pairing costs more than 0 at weights 0."""
     for value in [
         value for value in steps if isinstance(value, dict) and value.get("kind") == "infeasible"
     ]:
@@ -91,7 +91,7 @@ def no_pairing(given: Colocation, steps: list[object]) -> bool:
 
 
 def colocation_optimal(case: ProofCase) -> list[CheckedLevel]:
-    """Least mean penalty."""
+    """Check the least mean penalty."""
     given = Colocation(case)
     if no_pairing(given, case.steps[0]):
         return [CheckedLevel(infeasible=True)]
@@ -105,7 +105,7 @@ Pairs = tuple[Program, dict[tuple[int, int], int], dict[int, int], Terms]
 
 
 def pairing_program(given: Colocation, partners: list[list[int]]) -> Pairs:
-    """What every pairing satisfies in which types have these partners; and its cost, by column.
+    """Program of the pairings in which types have these partners, with its cost by column.
 
     Columns: x[a,b], pairs of types a <= b (given for [a,b] and [b,a]); s[a], a-agents alone. Rows:
     not too many are alone, and every agent is placed once.
@@ -127,7 +127,7 @@ def pairing_program(given: Colocation, partners: list[list[int]]) -> Pairs:
 
 
 def partners_of(given: Colocation) -> list[list[int]]:
-    """The types with which agents of each type may share."""
+    """Types with which agents of each type may share."""
     rows = [row if number else [] for row, number in zip(given.penalty, given.count, strict=True)]
     return [[b for b, p in enumerate(row) if given.count[b] and p is not None] for row in rows]
 

@@ -1,4 +1,4 @@
-"""Colocation: how much worse types fare than those of larger bandwidth."""
+"""Colocation: slack of fair attribution, types against those of larger bandwidth."""
 
 from fractions import Fraction
 
@@ -10,13 +10,13 @@ from .reading import Refused, common, exact, listed, rational, rationals, refuse
 
 
 def bandwidths(given: Colocation) -> list[Fraction]:
-    """Of each type."""
+    """Bandwidth of each type."""
     bands = listed(given.document.get("bandwidth"), "bandwidth", given.size)
     return [exact(value, "bandwidth") for value in bands]
 
 
 def slack_program(given: Colocation, band: list[Fraction], most: int) -> tuple[Program, Terms]:
-    """Every pairing whose slack times the unit and the lcm of counts is at most this."""
+    """Program of the pairings whose slack times the unit and the lcm of counts is at most this."""
     partners = partners_of(given)
     program, column, alone, cost = pairing_program(given, partners)
     there = [a for a, number in enumerate(given.count) if number]
@@ -35,7 +35,7 @@ def slack_program(given: Colocation, band: list[Fraction], most: int) -> tuple[P
 
 
 def colocation_fair(case: ProofCase, within: bool = False) -> list[CheckedLevel]:
-    """Least slack, the most by which a type's mean exceeds that of one of larger bandwidth, or 0.
+    """Check the least slack, the most a type's mean exceeds one of larger bandwidth, or 0.
 
     Then the least mean penalty of an answer with no more slack than this one. A flow says how much
     is carried away from each type (above 0) or arrives there (below 0), always from smaller to

@@ -10,7 +10,7 @@ from .reading import Refused, Step, charge, listed, rational, refuse_if, whole, 
 
 
 class Gains:
-    """An agent gains by a change of its penalty from old to new iff old - new > alpha, exactly.
+    """Gains of agents: an agent gains by a penalty change from old to new iff old - new > alpha.
 
     Two other readings of alpha: "relative-penalty", old - new > alpha |old|, "relative-throughput",
     old - new > alpha (1 - old). A pair of agents blocks an answer when both would gain by it.
@@ -24,14 +24,14 @@ class Gains:
             raise Refused("alpha is below 0, or its mode is not known")
 
     def most(self, old: int) -> int:
-        """Who is at `old` gains by the penalties up to this one (whole numbers, as all are)."""
+        """Largest penalty by which an agent at `old` gains (all penalties are integers)."""
         unit, mode = self.given.unit, self.mode
         base = abs(old) if mode == "relative-penalty" else unit
         base -= old if mode == "relative-throughput" else 0
         return old - self.alpha.numerator * base // self.alpha.denominator - 1
 
     def tempted(self) -> list[tuple[int, int, list[int]]]:
-        """The answer's agents by type a and penalty: a, how many, and by whom they would gain."""
+        """Agents of the answer by type a and penalty: a, number, and types by which they gain."""
         given = self.given
         alone = [(a, given.single, n) for a, n in enumerate(given.singles) if n and given.left]
         found = []
@@ -43,7 +43,7 @@ class Gains:
         return found
 
     def willing(self) -> list[list[int]]:
-        """W[a][c], how many a-agents of the answer would gain by a c-agent."""
+        """W[a][c], the number of a-agents of the answer that gain by a c-agent."""
         willing = [[0] * self.given.size for _ in range(self.given.size)]
         for a, number, better in self.tempted():
             for c in better:
@@ -51,7 +51,7 @@ class Gains:
         return willing
 
     def by_agent(self) -> tuple[Fraction, Fraction]:
-        """How many agents of the answer are in a blocking pair, and in how many one is at most.
+        """Number of agents of the answer in a blocking pair, and the largest number of one agent.
 
         An a-agent that gains by c is in one with each of the W[c][a] who gain by a; of its own type
         it is one of these itself.
@@ -64,7 +64,7 @@ class Gains:
         return Fraction(agents), Fraction(most)
 
     def blocking(self) -> Fraction | None:
-        """The number of blocking pairs of the answer.
+        """Number of blocking pairs of the answer.
 
         W[a][c] a-agents gain by a c-agent: W[a][c] W[c][a] pairs of types a < c block, and
         W (W - 1) / 2 among the agents of one type.
@@ -76,7 +76,7 @@ class Gains:
 
 
 class Deletions:
-    """How few blocking pairs are possible, when all agents differ: by stable partitions.
+    """Lower bounds on blocking pairs when all agents differ, by stable partitions.
 
     A partition P puts every agent i into a cycle ("party"): after pred(i), before succ(i). Call it
     stable here when, with "i prefers x to y" for: i gains by going from y to x,
@@ -120,7 +120,7 @@ class Deletions:
         self.worst = gains.most(given.single)
 
     def bound(self, step: Step) -> Fraction:
-        """The number of blocking pairs that a step proves there are at least."""
+        """Lower bound on the number of blocking pairs that a step proves."""
         self.least = whole(step["least"], "least", 1)
         self._node([-1] * self.size, step["tree"], set(), set(), ())
         return Fraction(self.least)
@@ -157,7 +157,7 @@ class Deletions:
         return min(i, j) * self.size + max(i, j)
 
     def _odd(self, after: list[int], changed: set[int], gone: set[int]) -> int:
-        """O of a partition, which is stable when `gone` may not share; only `changed` is new."""
+        """O of a partition, checked stable when `gone` may not share; only `changed` is new."""
         refuse_if(sorted(after) != list(range(self.size)), "a partition is none")
         before = sorted(range(self.size), key=after.__getitem__)
         before_penalty = [self.penalty[i][j] if i != j else None for i, j in enumerate(before)]
@@ -186,7 +186,7 @@ class Deletions:
 
 
 def stable_program(given: Colocation, gains: Gains, few: int = 0) -> tuple[Program, Terms]:
-    """What every pairing with at most `few` blocking pairs satisfies; and its cost, by column.
+    """Program of the pairings with at most `few` blocking pairs, with its cost by column.
 
     For a c-agent an a-agent leaves the first k of its partners, the one it leaves soonest first.
     Columns besides those of `pairing_program`: for each such k, and c that might come too, s is the
@@ -274,7 +274,7 @@ def stable_program(given: Colocation, gains: Gains, few: int = 0) -> tuple[Progr
 
 
 def colocation_stable(case: ProofCase) -> list[CheckedLevel]:
-    """Fewest blocking pairs; then least mean penalty among answers with no more than this one."""
+    """Check the fewest blocking pairs; then the least mean penalty among such answers."""
     given = Colocation(case)
     gains = Gains(given, case.options)
     if no_pairing(given, case.steps[0]):
@@ -309,8 +309,8 @@ def colocation_stable(case: ProofCase) -> list[CheckedLevel]:
 
 
 def by_agent(case: ProofCase, agents: bool) -> list[CheckedLevel]:
-    """Fewest agents in blocking pairs, or least number of those that one agent is in; then least
-    mean penalty.
+    """Check the fewest agents in blocking pairs, or the least number that one agent is in; then the
+    least mean penalty.
 
     The steps of the first level prove that there are k blocking pairs. Among so many agents v there
     are v (v - 1) / 2 pairs; and of n agents one is in 2 k / n or more.
@@ -341,7 +341,7 @@ def most_blocking(case: ProofCase) -> list[CheckedLevel]:
 
 
 def minimum_regret(case: ProofCase) -> list[CheckedLevel]:
-    """Of the answers without blocking pair the least worst penalty of an agent.
+    """Check the least worst penalty of an agent among answers without a blocking pair.
 
     In an answer without blocking pair whose penalties are all less than this one's worst, w,
     everyone has a partner if being alone is no better than w. It is an answer too, and without

@@ -1,4 +1,4 @@
-"""Games of coalitions, bit masks of players: what all earn together is divided, more is better.
+"""Games of coalitions (bit masks of players), whose total value is divided; more is better.
 
 A coalition's excess is its value less what a division gives its members. The nucleolus makes the
 largest excess as small as can be; then, where there is a choice left, the next one, and so on.
@@ -25,17 +25,17 @@ LEVELS = "largest_excess min, nucleolus_distance min"
 
 
 def all_changes(players: int) -> list[list[int]]:
-    """What a division may change for each player: these, their multiples and sums."""
+    """Basis of the changes of a division by player: these, their multiples and sums."""
     return [[-1, *(int(i == j) for j in range(1, players))] for i in range(1, players)]
 
 
 def change(y: list[int], mask: int) -> int:
-    """How much more a coalition has by a change."""
+    """Increase of a coalition's payment by a change."""
     return sum(part for i, part in enumerate(y) if mask >> i & 1)
 
 
 def settled(free: list[list[int]], mask: int) -> list[list[int]]:
-    """The changes, of all that are free, which leave a coalition what it has."""
+    """Basis of the free changes that keep the payment of a coalition."""
     by = [change(y, mask) for y in free]
     lost = next((k for k, amount in enumerate(by) if amount), None)
     if lost is None:
@@ -49,7 +49,7 @@ def settled(free: list[list[int]], mask: int) -> list[list[int]]:
 def nucleolus_levels(
     case: ProofCase, values: list[int], over: int, alone: bool
 ) -> list[CheckedLevel]:
-    """The largest excess of a division that is the nucleolus, and its distance from it: 0.
+    """Check the largest excess of the nucleolus, and the distance of the division from it: 0.
 
     `values` over a denominator. `alone`: no division counts that gives a player less than it earns
     alone; without it this is the prenucleolus.
@@ -96,8 +96,8 @@ def nucleolus_levels(
 
 
 def game(case: ProofCase, alone: bool) -> list[CheckedLevel]:
-    """The same of a game that is given by its values, or by its costs: minus the values, as what
-    the division gives is minus what it costs.
+    """Check the nucleolus of a game given by values, or by costs: minus the values, as payments are
+    minus the costs.
     """
     kind, sign = ("costs", -1) if "costs" in case.document else ("values", 1)
     given = listed(fields(case.document, kind, "names", "the instance")[kind], kind)

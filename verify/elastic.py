@@ -20,8 +20,9 @@ from .reading import (
 
 
 class Jobs:
-    """A job of type i in configuration c has worth[i][c] / unit and takes size[c] devices of kind
-    kind[c]. `total` and `least`: what the answer is worth, in that unit, to all and to one.
+    """Instance and answer: a job of type i in configuration c has worth[i][c] / unit and takes
+    size[c] devices of kind kind[c]. `total` and `least`: the answer's total and least utility times
+    unit.
     """
 
     def __init__(self, case: ProofCase) -> None:
@@ -64,7 +65,7 @@ class Jobs:
         self.least = 0 if any(idle) else min(worths)
 
     def most(self, step: dict[str, object]) -> Fraction:
-        """What all jobs are worth at most, by prices of devices.
+        """Upper bound on the total worth of all jobs, by prices of devices.
 
         Theorem. At prices y >= 0 a job in configuration c is worth at most y[kind] size, for the
         devices that it uses, and max(0, worth - y[kind] size) besides. No more devices are used
@@ -79,8 +80,8 @@ class Jobs:
         return Fraction(bound, over * self.unit)
 
     def too_few(self, step: dict[str, object], least: Fraction) -> bool:
-        """Whether configurations of a utility of `least` or more cost all jobs more, at prices of
-        devices, than all devices cost: then not every job has so much.
+        """Whether configurations of a utility of at least `least` cost all jobs more, at prices of
+        devices, than all devices cost: then not every job has this utility.
         """
         prices, _ = self._prices(step)
         cost = 0
@@ -100,7 +101,7 @@ class Jobs:
         return prices, over
 
     def program(self) -> Program:
-        """x[i, c] jobs of type i in configuration c, by rows in the order of the types."""
+        """Program of x[i, c] jobs of type i in configuration c, with rows in the order of types."""
         program = Program()
         fits = [self.devices[k] // s for k, s in zip(self.kind, self.size, strict=True)]
         columns = {
@@ -118,7 +119,7 @@ class Jobs:
 
 
 def optimal(case: ProofCase) -> list[CheckedLevel]:
-    """The most total utility: by prices, or by a tree in which no answer has `bound` or more."""
+    """Check the most total utility by prices, or by a tree that excludes `bound` or more."""
     given = Jobs(case)
     level = CheckedLevel()
     for kind, step in case.each(0, prices="prices", propagation="bound tree|leaves cuts"):
@@ -135,8 +136,8 @@ def optimal(case: ProofCase) -> list[CheckedLevel]:
 
 
 def max_min(case: ProofCase) -> list[CheckedLevel]:
-    """The most of the least utility: no level is reached that prices rule out, nor one above what
-    a job has in its best configuration; it is one of the utilities, or 0.
+    """Check the largest least utility: no level that prices exclude is reached, nor one above a
+    job's best configuration; it is one of the utilities, or 0.
     """
     given, level = Jobs(case), CheckedLevel()
     level.at_most(Fraction(min(max(given.worth[i]) for i in given.there), given.unit))

@@ -1,4 +1,4 @@
-"""The frame of all proofs: what a claim says, and what accepting it means.
+"""Frame of all proofs: the content of a claim, and the conditions of accepting it.
 
 A proof has one level, or several when a method asks for the best of one objective first and then,
 among the answers worth no less than this one there, for the best of another. Each level claims:
@@ -36,25 +36,25 @@ Methods = dict[str, tuple[str, str, object]]
 
 
 class ProofCase:
-    """What a checker gets: the instance, the options, the answer, each level's steps."""
+    """Input of a checker: the instance, the options, the answer, each level's steps."""
 
     def __init__(self, document: Step, options: Step, witness: object,
                  steps: list[list[object]]) -> None:  # fmt: skip
         self.document, self.options, self.witness, self.steps = document, options, witness, steps
 
     def each(self, level: int, **kinds: str) -> "map[tuple[str, Step]]":
-        """Kind and fields of the steps of a level, one after the other, if there is one."""
+        """Kind and fields of the steps of a level, in order."""
         steps = self.steps[level] if level < len(self.steps) else []
         return map(lambda step: step_of(step, **kinds), steps)
 
     def one(self, level: int, **kinds: str) -> Step:
-        """The fields of the one step of a level."""
+        """Fields of the only step of a level."""
         refuse_if(len(self.steps[level]) != 1, "one step is expected")
         return step_of(self.steps[level][0], **kinds)[1]
 
 
 class CheckedLevel:
-    """What a checker found of a level: value, bound (None for none), or that there is no answer."""
+    """Result of a checker for a level: value, bound (None for none), or that no answer exists."""
 
     def __init__(self, value: Fraction | None = None, bound: Fraction | None = None,
                  infeasible: bool = False,
@@ -62,16 +62,16 @@ class CheckedLevel:
         self.value, self.bound, self.infeasible, self.epsilon = value, bound, infeasible, epsilon
 
     def at_least(self, bound: Fraction) -> None:
-        """A bound from below that is proved besides those there are."""
+        """Add a proved lower bound."""
         self.bound = bound if self.bound is None else max(self.bound, bound)
 
     def at_most(self, bound: Fraction) -> None:
-        """The same from above."""
+        """Add a proved upper bound."""
         self.bound = bound if self.bound is None else min(self.bound, bound)
 
 
 def step_of(value: object, **kinds: str) -> tuple[str, Step]:
-    """A step's kind and fields; `kinds`: what each has, and behind a "|" what it may have."""
+    """Kind and fields of a step; `kinds`: required fields of each, and optional ones after "|"."""
     kind = value.get("kind") if isinstance(value, dict) else None
     if type(kind) is not str or kind not in kinds:
         raise Refused(f"a step of kind {kind!a:.40} proves nothing here; known: {', '.join(kinds)}")
@@ -80,7 +80,7 @@ def step_of(value: object, **kinds: str) -> tuple[str, Step]:
 
 
 def _stated(claimed: object, proved: Fraction | None, lower: bool, what: str) -> Fraction | None:
-    """A claimed number, which must be what was found, or hardly less than it (`lower`) or more."""
+    """Claimed number, which must be the proved one or slightly less (`lower`) or more."""
     if claimed is None:
         return None
     number = rational(claimed, what)
@@ -91,7 +91,7 @@ def _stated(claimed: object, proved: Fraction | None, lower: bool, what: str) ->
 
 
 def shown(value: Fraction | None) -> str:
-    """A number for people."""
+    """Number as text for people."""
     try:
         return "nothing" if value is None else f"{float(value):.12g}"
     except OverflowError:
@@ -99,7 +99,7 @@ def shown(value: Fraction | None) -> str:
 
 
 def _level(value: object, goal: list[str], checked: CheckedLevel) -> str:
-    """Accept the claim of one level, or refuse it; returns what is proved."""
+    """Accept or refuse the claim of one level; returns what is proved."""
     claim = fields(value, CLAIM, "epsilon", "a claim")
     (objective, sense), kind = goal, claim["claim_kind"]
     up = sense == "max"
@@ -131,7 +131,7 @@ def _level(value: object, goal: list[str], checked: CheckedLevel) -> str:
 
 
 class ProofFile:
-    """A proof and the instance that it is of, read."""
+    """Parsed proof with its instance."""
 
     def __init__(self, instance: bytes, proof: bytes) -> None:
         self.document, content = parse(instance, decimals=True), parse(proof, decimals=False)
@@ -152,7 +152,7 @@ class ProofFile:
         self.steps = [listed(level["steps"], "steps") for level in self.levels]
 
     def judge(self, methods: Methods, most_work: int = MOST_WORK) -> str:
-        """What is proved, in one sentence; raises Refused."""
+        """Sentence on what is proved; raises Refused."""
         levels, content, method = self.levels, self.content, self.content["method"]
         allowed, goals, checker = methods.get(str(method), ("", "", None))
         aims = [goal.split() for goal in goals.split(",")]

@@ -24,7 +24,7 @@ from .reading import (
 
 
 class Groups:
-    """An instance and its answer; what a group costs is a whole number over `unit`.
+    """Instance and answer of a groups proof; the cost of a group is an integer over `unit`.
 
     A group is a tuple of types, in order. `columns`: every class and group that an answer can have,
     and what its jobs lose together. Machines have no more empty seats than there are to spare in
@@ -66,7 +66,7 @@ class Groups:
             self._answer(fields(case.witness, "members where number", what="the answer"))
 
     def _per_class(self, name: str, width: int) -> tuple[list[list[list[int | None]]], int]:
-        """A field of T rows, the same for all classes or for each its own."""
+        """Field of T rows, common to all classes or one for each class."""
         value = listed(self.document[name], name)
         first, size, classes = listed(value[0], name), len(self.count), len(self.seats)
         deep = bool(first) and isinstance(first[0], list)
@@ -80,7 +80,7 @@ class Groups:
         return tables if deep else tables * classes, unit
 
     def _read_curves(self) -> None:
-        """Curves at knots; `unit` has every slope as a whole number."""
+        """Read curves at knots; `unit` makes every slope an integer."""
         loads = listed(self.document.get("pressure"), "pressure", len(self.count))
         knots = listed(self.document["knots"], "knots")
         both = [whole(v, "a pressure", 0) for v in scaled([*loads, *knots], "pressure")[0]]
@@ -107,7 +107,7 @@ class Groups:
             self.table[key] = [number for _, number in pairs]
 
     def _groups(self, place: int) -> list[tuple[int, ...]]:
-        """Every group for a class that the jobs can form, also forbidden ones."""
+        """Every group on a class that the jobs can form, including forbidden ones."""
         there = [a for a, number in enumerate(self.count) if number]
         seats, least = self.seats[place], max(1, self.seats[place] - self.spare)
         charge(5 * len(self.count))
@@ -127,7 +127,7 @@ class Groups:
         return [g for g in fit if all(g.count(a) <= self.count[a] for a in g)]
 
     def cost(self, place: int, group: tuple[int, ...]) -> int | None:
-        """What the jobs of a group lose together; None where it may not be formed.
+        """Total penalty of the jobs of a group; None where it is forbidden.
 
         A job alone loses nothing, unless a table says so. Else it loses: what the table says; or
         the sum of its penalties from the others, at most 1; or its curve, a straight line between
@@ -162,7 +162,7 @@ class Groups:
         return value * self.steps + slope * (at - knots[k])
 
     def _answer(self, answer: Step) -> None:
-        """Every job is placed once, in groups that may be formed, on machines that there are."""
+        """Refuse an answer unless every job is placed once, in allowed groups, on the machines."""
         number = wholes(answer["number"], "number", None, 1)
         where = wholes(answer["where"], "where", len(number), 0, len(self.seats) - 1)
         rows = listed(answer["members"], "members", len(number))
@@ -179,11 +179,11 @@ class Groups:
             raise Refused("the answer does not place every job once, or takes too many machines")
 
     def mean(self, total: int) -> Fraction:
-        """Of the jobs."""
+        """Mean of a total over the jobs."""
         return Fraction(total, self.unit * self.jobs)
 
     def pairs(self) -> PairCosts:
-        """The jobs as agents of whom at most two share a machine, where all groups are so small.
+        """Jobs as agents of whom at most two share a machine, if all groups are so small.
 
         A pair costs what it does on the class where it costs least, and one of two equal jobs half
         of it. A job that is alone leaves a seat empty, or has a machine of one seat.
@@ -206,8 +206,8 @@ class Groups:
         return found
 
     def priced(self, step: Step) -> tuple[int, list[int], int]:
-        """What all jobs lose together at least, times `over`; for each column how much more it is
-        in an answer that has it; and `over`.
+        """Lower bound on the total penalty, times `over`; the reduced cost of each column; and
+        `over`.
 
         Theorem. Let jobs of type a have any prices p[a]. A group S on class c costs its members'
         prices and a rest; let r[c] be the least rest on c, or 0 if that is less. A machine adds no
@@ -228,8 +228,8 @@ class Groups:
         return total, extra, over
 
     def program(self, step: Step | None, most: int) -> tuple[Program, Terms]:
-        """What every answer that costs no more than `most` satisfies, and its cost: columns that
-        prices rule out are left out. Without prices: what every answer satisfies.
+        """Program of the answers that cost at most `most`, with its cost; columns that prices
+        exclude are left out. Without prices: of all answers.
         """
         total, more, over = (0, [0] * len(self.columns), 1) if step is None else self.priced(step)
         program, cost = Program(), Terms()
@@ -253,9 +253,9 @@ class Groups:
 
 
 def groups_optimal(case: ProofCase) -> list[CheckedLevel]:
-    """Least mean penalty: prices, and a tree over the groups that they leave, none if there are no
-    such groups ("propagation"); or multipliers of pairs ("dual"); or a tree that shows that there
-    is no answer ("infeasible").
+    """Check the least mean penalty: by prices and a tree over the remaining groups, none if there
+    are no such groups ("propagation"); or by multipliers of pairs ("dual"); or by a tree that shows
+    that no answer exists ("infeasible").
     """
     given = Groups(case)
     level = CheckedLevel(None if given.total is None else given.mean(given.total))

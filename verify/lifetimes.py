@@ -18,7 +18,7 @@ from .reading import MOST_PRICE, Step, charge, fields, refuse_if, whole, wholes
 
 
 class Trace:
-    """An instance: sizes and room, and the VMs that come and that go at each instant."""
+    """Instance: demands and capacity, and the VMs that start and end at each instant."""
 
     def __init__(self, case: ProofCase) -> None:
         needed, others = "demand capacity kind start end", "predicted_end resources names"
@@ -42,7 +42,7 @@ class Trace:
             self.goes[b].append(i)
 
     def in_use(self, witness: object) -> list[int]:
-        """Servers that are on in each interval; refuses an answer in which one holds too much."""
+        """Number of servers on in each interval; refuses an answer with an overfull server."""
         answer = fields(witness, "host", what="the answer")
         host = wholes(answer["host"], "host", len(self.kind), 0)
         charge(len(host) * (20 + 4 * len(self.room)))
@@ -60,7 +60,7 @@ class Trace:
         return use[:-1]
 
     def most(self) -> list[int]:
-        """The most VMs of each type that run at once."""
+        """Largest number of VMs of each type that run at once."""
         now = [0] * len(self.packing.size)
         most = list(now)
         for comes, goes in zip(self.comes, self.goes, strict=True):
@@ -72,7 +72,7 @@ class Trace:
         return most
 
     def priced(self, step: Step, most: list[int]) -> list[int]:
-        """Servers that are needed in each interval, by the prices of a step."""
+        """Lower bound on the servers in each interval, by the prices of a step."""
         refuse_if("sums" in step, "no tree is about all instants")
         at = whole(step.get("at", -1), "at", -1, len(self.length) - 1)
         charge(5 * (len(self.kind) + len(self.length)))
@@ -91,7 +91,7 @@ class Trace:
 
 
 def judged(case: ProofCase, peak: bool) -> list[CheckedLevel]:
-    """The least peak or server-time: what the answer has, and the best bound of all steps."""
+    """Check the least peak or server-time: the answer's value, and the best bound of all steps."""
     trace = Trace(case)
 
     def value(use: list[int]) -> Fraction:
@@ -106,12 +106,12 @@ def judged(case: ProofCase, peak: bool) -> list[CheckedLevel]:
 
 
 def least_peak(case: ProofCase) -> list[CheckedLevel]:
-    """The fewest servers at the peak."""
+    """Check the fewest servers at the peak."""
     return judged(case, True)
 
 
 def least_time(case: ProofCase) -> list[CheckedLevel]:
-    """The least server-time."""
+    """Check the least server-time."""
     return judged(case, False)
 
 

@@ -1,4 +1,4 @@
-"""Logarithms and their inverse between whole numbers, in units of 1 / GRID."""
+"""Integer bounds of logarithms and exponentials, in units of 1 / GRID."""
 
 from fractions import Fraction
 
@@ -8,7 +8,7 @@ GRID = 2**128
 
 
 def logarithm(above: int, below: int) -> tuple[int, int]:
-    """Whole numbers around GRID log(above / below), both above 0.
+    """Integer bounds of GRID log(above / below), both above 0.
 
     log 2^k m = k log 2 + 2 artanh z with z = (m - 1) / (m + 1), m from 1 to 2: at most 41 terms,
     each too low by at most 3, and a rest below 4, so less than 2 x 130 < 300 in all; as much for

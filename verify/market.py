@@ -33,7 +33,7 @@ from .reading import (
 
 
 class Market:
-    """An instance and its answer: `cores` of the jobs over one denominator, none overfull."""
+    """Instance and answer: `cores` of the jobs over one denominator, no server overfull."""
 
     def __init__(self, case: ProofCase, priced: bool = False) -> None:
         document = fields(
@@ -69,28 +69,28 @@ class Market:
         return wholes(numbers, what, None, 0), over
 
     def sums(self, index: list[int], values: list[int], size: int) -> list[int]:
-        """The sum of the values of each index."""
+        """Sums of the values by index."""
         total = [0] * size
         for place, value in zip(index, values, strict=True):
             total[place] += value
         return total
 
     def by_user(self, values: list[int]) -> list[int]:
-        """The sum of each user's jobs."""
+        """Sums of the jobs' values by user."""
         return self.sums(self.user, values, len(self.budget))
 
     def value(self, job: int, cores: int, over: int = 1) -> int:
-        """A job's w s(x), rounded down, on so many cores over a denominator."""
+        """Job's w s(x), rounded down, with `cores` / `over` cores."""
         f, scale = self.fraction[job], self.work[job] * GRID * self.one
         return scale * cores // ((f * over + (self.one - f) * cores) or 1)
 
     def values(self, more: int = 0) -> list[int]:
-        """Of all jobs in the answer, with so many more cores if there are any."""
+        """Values of all jobs in the answer, with `more` cores if given."""
         cores = [max(0, x + more * self.over) for x in self.cores]
         return [self.value(job, x, self.over) for job, x in enumerate(cores)]
 
     def tangents(self, step: Step) -> tuple[list[int], list[int]]:
-        """The jobs' w r(t) and w s'(t), rounded up."""
+        """w r(t) and w s'(t) of the jobs, rounded up."""
         points, over = self.points(step["at"], "at") if "at" in step else (self.cores, self.over)
         rest, slope, one = [], [], self.one
         for f, w, t in zip(self.fraction, self.work, points, strict=True):
@@ -102,7 +102,7 @@ class Market:
         return rest, slope
 
     def most(self, rest: list[int], slope: list[int]) -> int:
-        """The right side of (2), rounded up; `rest` and `slope` hold the weights."""
+        """Right side of (2), rounded up; `rest` and `slope` include the weights."""
         top = [0] * len(self.capacity)
         for server, number in zip(self.server, slope, strict=True):
             top[server] = max(top[server], number)
@@ -116,7 +116,7 @@ def _amounts(value: object, what: str, least: int) -> tuple[list[int], int]:
 
 
 def market_equilibrium(case: ProofCase) -> list[CheckedLevel]:
-    """Prices and cores that are a market equilibrium, to within three numbers.
+    """Check prices and cores of a market equilibrium, to within three tolerances.
 
     clearing: at most this fraction of the cores of a server with a price is not given.
     overspending: nobody pays more than this fraction above its budget.
@@ -149,7 +149,7 @@ def market_equilibrium(case: ProofCase) -> list[CheckedLevel]:
 
 
 def market_utilitarian(case: ProofCase) -> list[CheckedLevel]:
-    """The most total utility: (2) at weights 1; of whole cores by the price of the last core.
+    """Check the most total utility: (2) at weights 1; integer cores by the last core's price.
 
     The gains by one core more fall. Let p be the largest next gain on a server. At p a core no job
     is worth more, less what it pays, than with its own x cores, but by (p - its last gain) for each
@@ -174,7 +174,7 @@ def market_utilitarian(case: ProofCase) -> list[CheckedLevel]:
 
 
 def market_nash_welfare(case: ProofCase) -> list[CheckedLevel]:
-    """The most Nash welfare, exp(sum B_i log u_i / sum B) over users with a job of work above 0.
+    """Check the most Nash welfare, exp(sum B_i log u_i / sum B) over users with useful jobs.
 
     log u <= log v + u / v - 1 for every v > 0. With v_i the answer's utility, rounded down, and (2)
     at weights B_i / v_i, no division y has a larger sum B_i log u_i(y) than
@@ -232,7 +232,7 @@ Box = tuple[list[int], list[int]]
 
 
 class Boxes:
-    """Whole cores within a box, the least and the most of each job, and the ratios of the answer.
+    """Integer cores within a box (bounds of each job), and the ratios of the answer.
 
     What is asked are conditions (below, goals, above): at most `below` users miss their goal, which
     is to be at it or, if so, above. Ratios are u_i / b_i, b_i what C B_i / sum B of all is worth.
@@ -261,7 +261,7 @@ class Boxes:
         self.order = sorted(self.utility(i, market.cores) / b for i, b in self.worth.items())
 
     def utility(self, user: int, cores: list[int] | dict[int, Fraction]) -> Fraction:
-        """A user's utility, exactly."""
+        """Exact utility of a user."""
         one, total = self.market.one, Fraction(0)
         for k in [k for k in self.jobs[user] if cores[k]]:
             f = self.market.fraction[k]
@@ -270,7 +270,7 @@ class Boxes:
         return total * GRID / self.market.unit
 
     def meets(self, user: int, cores: list[int], wanted: tuple[Fraction, int], above: bool) -> bool:
-        """Whether a user meets its goal; with fractions where rounded numbers are too close."""
+        """Whether a user meets its goal; in fractions where rounded numbers are too close."""
         charge(8 + (8 + self.digits // 2_000) * len(self.jobs[user]))
         low, (goal, floor) = sum(self.low[k][cores[k]] for k in self.jobs[user]), wanted
         if low > floor or low + len(self.jobs[user]) < floor:
@@ -279,7 +279,7 @@ class Boxes:
         return utility > goal or (utility == goal and not above)
 
     def squeeze(self, least: list[int], most: list[int], conditions: Conditions) -> bool:
-        """Narrow a box to where answers can be that meet the conditions; whether any is left.
+        """Tighten a box to the answers that meet the conditions; whether any is left.
 
         A job cannot have more than the least of the others leaves of its server. Where as many
         users as may, with the most they can have, miss a goal, all others need it: each job then
@@ -317,8 +317,8 @@ class Boxes:
                 return True
 
     def leaves(self, nodes: object, goals: Conditions) -> list[tuple[object, Box]]:
-        """What a tree of boxes leaves open: the node [job, at] splits a box, at most `at` cores,
-        which comes next, or more; at [] nothing is left of it once it is squeezed.
+        """Open leaves of a tree of boxes: the node [job, at] splits a box at `at` cores, the lower
+        part first; [] is a leaf that is empty after `squeeze`.
         """
         stack, left = [self.root()], list[tuple[object, Box]]()
         for node in listed(nodes, "nodes"):
@@ -335,25 +335,25 @@ class Boxes:
         return left
 
     def root(self) -> Box:
-        """The box of all answers."""
+        """Box of all answers."""
         jobs = zip(self.market.server, self.market.work, strict=True)
         return [0] * len(self.market.work), [self.room[j] if w else 0 for j, w in jobs]
 
     def conditions(self, value: Fraction) -> Conditions:
-        """What is asked of an answer that is better at a level of the ratios."""
+        """Conditions on an answer that is better at a level of the ratios."""
         places = [min(ratio, value) for ratio in self.order]
         levels = [(places.index(ratio), ratio, False) for ratio in sorted(set(places))]
         levels.append((self.order.index(value) + self.order.count(value) - 1, value, True))
         return [(below, self.goals(ratio), above) for below, ratio, above in levels]
 
     def goals(self, ratio: Fraction) -> dict[int, tuple[Fraction, int]]:
-        """Each user's utility at a ratio, and its floor in the units of the tables."""
+        """Utility of each user at a ratio, and its floor in the units of the tables."""
         charge(30 * len(self.worth))
         return {i: (ratio * b, ratio * b * self.market.unit // 1) for i, b in self.worth.items()}
 
 
 def market_leximin(case: ProofCase) -> list[CheckedLevel]:
-    """Whole cores by leximin of the ratios, a level at a time.
+    """Check integer cores by leximin of the ratios, level by level.
 
     Let r_1 <= ... <= r_n be the answer's ratios, v one of them, r_N its last. Whoever has the same
     ratios below v and fewer users at v, or none, has fewer than N users that are not above v, and

@@ -1,11 +1,11 @@
-"""Which file judges which method. Only the files of a proof's problem are loaded."""
+"""Checkers of the methods by file. Only the files of a proof's problem are loaded."""
 
 from .frame import Methods, ProofFile
 from .reading import MOST_WORK, Refused, Unreadable
 
 
 def methods_of(problem: str) -> Methods:
-    """What can be proved of a problem."""
+    """Methods of a problem with their checkers."""
     if problem == "colocation":
         from . import colocation, colocation_fair, colocation_stable
 
@@ -41,7 +41,7 @@ def methods_of(problem: str) -> Methods:
 
 
 def verify(instance: bytes, proof: bytes, most_work: int = MOST_WORK) -> str:
-    """What a proof proves of an instance, in one sentence; raises Refused or Unreadable."""
+    """Sentence on what a proof proves of an instance; raises Refused or Unreadable."""
     try:
         file = ProofFile(instance, proof)
         return file.judge(methods_of(file.problem), most_work)

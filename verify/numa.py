@@ -21,7 +21,7 @@ from .reading import (
 
 
 class Flows:
-    """Tasks of class k with data in memory l are share_k share_l of all; they may run anywhere.
+    """Instance and flows: tasks of class k with data in memory l are share_k share_l of all.
 
     At distance d (hops, or another blade) one takes time[k][d] of a core, and the links spend
     energy[k][d] on it. The answer says what parts of them go to which processor; else they run
@@ -80,7 +80,7 @@ class Flows:
         refuse_if(parts, "the answer splits tasks that there are not")
 
     def priced(self, step: Step, joules: bool) -> tuple[Fraction, Fraction]:
-        """At prices of a second of a core: what all cores earn, and what a task costs at least.
+        """At prices of a second of a core: total price of all cores, and least cost of a task.
 
         Theorem. Let the prices y be 0 or more. A task of class k and memory m costs at least the
         least of time y (+ energy) over the processors, v; and all cores together earn no more than
@@ -103,7 +103,7 @@ class Flows:
 
 
 def numa_fluid(case: ProofCase) -> list[CheckedLevel]:
-    """The most tasks a second; then the least link power at the answer's rate."""
+    """Check the highest throughput; then the least link power at the answer's rate."""
     given, levels = Flows(case), [CheckedLevel() for _ in case.steps]
     rate = Fraction(given.cores) / max(given.work) if case.witness is not None else None
     for _, step in case.each(0, dual="prices"):
@@ -120,7 +120,7 @@ def numa_fluid(case: ProofCase) -> list[CheckedLevel]:
 
 
 def numa_power(case: ProofCase) -> list[CheckedLevel]:
-    """The least link power at a rate, or that no placement sustains it."""
+    """Check the least link power at a rate, or that no placement sustains the rate."""
     given, level = Flows(case), CheckedLevel(None, Fraction(0))
     rate = exact(case.document["rate"], "rate")
     rate = rational(case.options.get("throughput", str(rate)), "throughput")

@@ -30,8 +30,8 @@ def _limits(value: object, what: str, size: int) -> list[int | None]:
 
 
 def on_cards(shares: list[int], cards: int, units: int) -> bool:
-    """Whether shares fit on cards: what each card may have left once some are placed, the largest
-    first; only on the first card that has room, or else on any.
+    """Whether shares fit on cards: by the possible free units once some are placed, the largest
+    first; only on the first card with room, or else on any.
     """
     if cards < 0 or sum(shares) > cards * units:
         return False
@@ -54,7 +54,7 @@ def on_cards(shares: list[int], cards: int, units: int) -> bool:
 
 
 class Packing:
-    """An instance and its answer. None: servers as many as needed, VMs as many as fit.
+    """Instance and answer. None: servers as many as needed, VMs as many as fit.
 
     `services`: what a VM of each type gives that serves one, and the rate that is asked for;
     `owed`: VMs of each type beyond which more are of no use, None: there is no such number.
@@ -92,7 +92,7 @@ class Packing:
             self._answer(fields(case.witness, "count server_class", what="the answer"))
 
     def _answer(self, answer: Step) -> None:
-        """No server holds more than it has room for, there are so many, and requests are met."""
+        """Refuse an answer with overfull or missing servers, or unmet requests."""
         rows = listed(answer["count"], "rows")
         self.rows = [wholes(row, "count", len(self.size), 0, MOST_PRICE) for row in rows]
         self.kinds = wholes(answer["server_class"], "class", len(rows), 0, len(self.room) - 1)
@@ -155,7 +155,7 @@ class Packing:
             self._counted(self.cards or [], k)
 
     def _counted(self, cards: list[int], k: int) -> None:
-        """Units of cards as a resource (k = 0), or for k above 0 what follows from them.
+        """Add units of cards as a resource (k = 0), or for k above 0 what follows from them.
 
         Theorem (Fekete and Schepers 2001). Let a share x of a card count x if x (k + 1) is whole,
         and floor(x (k + 1)) / k if not. Shares on one card count 1 at most: of those that are not
@@ -236,7 +236,7 @@ class Packing:
                 self.owed[i] = -(-rate // gives)
 
     def class_of(self, server: int) -> int:
-        """The class of a server; they are numbered class by class."""
+        """Class of a server; servers are numbered class by class."""
         charge(2 * len(self.servers))
         for c, number in enumerate(self.servers):
             server -= whole(number, "the number of servers")

@@ -10,7 +10,7 @@ from .reading import MOST_PRICE, Refused, charge, listed, refuse_if, whole, whol
 
 
 def dearest_filling(sizes: list[int], prices: list[int], units: int) -> int:
-    """The most that shares on one card are worth together: `best[n]`, by the units n they take."""
+    """Largest value of shares on one card: `best[n]`, by the units n that they take."""
     best = {0: 0}
     for size, price in zip(sizes, prices, strict=True):
         for taken, worth in sorted(best.items()) if price else ():
@@ -25,7 +25,7 @@ def dearest_filling(sizes: list[int], prices: list[int], units: int) -> int:
 
 
 def fillings(sizes: list[int], units: int) -> list[list[int]]:
-    """Shares of each size, the largest first, on a card that has no room for one more of any."""
+    """Maximal sets of shares on a card, as numbers of each size, the largest first."""
     found, stack = list[list[int]](), [(list[int](), units)] if sizes else []
     while stack:
         taken, left = stack.pop()
@@ -42,7 +42,7 @@ def fillings(sizes: list[int], units: int) -> list[list[int]]:
 
 
 def cards_program(given: Packing, above: int) -> Program:
-    """What answers satisfy that allocate more than so many units of cards, which is the last row.
+    """Program of the answers that allocate more than `above` units of cards, which is the last row.
 
     Columns, server by server: the VMs of each type, and the cards with each filling. Rows: a server
     has room for its VMs, in the largest unit that divides what all types take; it has so many
@@ -85,7 +85,7 @@ def cards_program(given: Packing, above: int) -> Program:
 
 
 def packing_cards(case: ProofCase) -> list[CheckedLevel]:
-    """The most percent of all cards that are allocated, in whole or in part.
+    """Check the largest percentage of all cards allocated, in whole or in part.
 
     Theorem. Let VMs, and on each class of servers units of each resource, whole cards and shares of
     each size, have prices, 0 or more, and no shares that fit on one card together be worth more

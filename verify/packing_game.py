@@ -11,7 +11,7 @@ Powers = tuple[Fraction, ...]
 
 
 class Play:
-    """The subgame-perfect play of Xu and Yu's allocation game (2014, section 4.3), by definition.
+    """Subgame-perfect play of Xu and Yu's allocation game (2014, section 4.3), by definition.
 
     Each server chooses among the `eta` combinations of VMs that leave its least used resource most
     used (eq. 10; ties: lexicographic); servers move in order of the last one's (eq. 11), and each
@@ -46,7 +46,7 @@ class Play:
         self.choices = [moves[c][1] for c in self.kinds]
 
     def moves(self, c: int) -> tuple[Fraction, list[tuple[Row, Fraction]]]:
-        """eq. 11's least utilization, and the combinations in order, with skewness^2."""
+        """Least utilization of eq. 11, and the combinations in order, with skewness^2."""
         given, rows = self.given, [(Row(), self.given.room[c])]
         for size, cap in zip(given.size, self.cap, strict=True):
             longer = list[tuple[Row, list[int]]]()
@@ -66,13 +66,13 @@ class Play:
         return -chosen[-1][1], sorted((row, uneven) for _, _, row, uneven in chosen)
 
     def skewness(self, c: int, free: list[int]) -> tuple[list[Fraction], Fraction]:
-        """What part of each resource of a server is used, and the square of its skewness."""
+        """Used fraction of each resource of a server, and the square of its skewness."""
         used = [Fraction(s - f, s) for s, f in zip(self.given.start[c], free, strict=True) if s]
         squares, total = sum(u * u for u in used), sum(used) or Fraction(1)
         return used, max(len(used) * (len(used) * squares / total**2 - 1), Fraction(0))
 
     def variance(self, total: Row) -> Powers:
-        """v^alpha of total counts; if alpha is p/q, the parts to the power p - q, in order."""
+        """v^alpha of total counts; for alpha = p/q, the terms to the power p - q, in order."""
         if total not in self.parts:
             charge((600 + self.digits) * len(total))
             parts = [abs(n * a - b) for n, due in zip(total, self.due, strict=True) for a, b in due]
@@ -93,7 +93,7 @@ class Play:
         return self.roots[value, k, bits]
 
     def around(self, worth: tuple[Powers, Fraction], bits: int) -> tuple[int, int]:
-        """Whole numbers of 2^-bits around v + skewness, given the powers of v and skewness^2."""
+        """Integer bounds, in units of 2^-bits, of v + skewness from powers of v and skewness^2."""
         powers, uneven = worth
         charge(4 * bits * len(powers) * self.over)
         sums = [powers[0]] * 2
@@ -105,7 +105,7 @@ class Play:
         return low + skewness, high + skewness + 2
 
     def less(self, one: tuple[Powers, Fraction], two: tuple[Powers, Fraction]) -> bool:
-        """Whether v + skewness of one is less than that of two."""
+        """Whether v + skewness of one play is less than that of another."""
         if one == two:
             return False
         for bits in (64, 4000):
@@ -115,7 +115,7 @@ class Play:
         raise Refused("two utilities are equal to a thousand digits, but not part by part")
 
     def after(self, total: Row, place: int) -> list[tuple[Row, Fraction, Row]]:
-        """What a server may choose, with skewness^2 and the counts then; else nothing."""
+        """Possible choices of a server, with skewness^2 and the counts then; else the empty one."""
         choices, nothing = [], (0,) * len(total)
         for row, uneven in self.choices[place]:
             more = tuple(n + added for n, added in zip(total, row, strict=True))
@@ -126,7 +126,7 @@ class Play:
         return choices or [(nothing, idle, total)]
 
     def least(self) -> Fraction:
-        """No play is worth less: servers x v + the sum of skewness, roots rounded down."""
+        """Lower bound on every play: servers x v + the sum of skewness, roots rounded down."""
         sums = {(0,) * len(self.cap): 0}
         for place in range(len(self.kinds)):
             after = dict[Row, int]()
@@ -139,7 +139,7 @@ class Play:
         return Fraction(min(len(self.kinds) * around[t][0] + sums[t] for t in sums), 2**256)
 
     def worth(self) -> Fraction:
-        """What the answer is worth, rounded up, if it is a play, its servers in order."""
+        """Disutility of the answer, rounded up, if it is a play with its servers in order."""
         queues: dict[int, list[Row]] = {c: [] for c in self.kinds}
         for c, row in zip(self.given.kinds, self.given.rows, strict=True):
             queues[c].append(tuple(row))
@@ -154,7 +154,7 @@ class Play:
         return Fraction(worth + len(self.kinds) * high, 2**256)
 
     def play(self) -> list[Row]:
-        """What each server chooses, in the order of moves."""
+        """Choices of the servers, in the order of moves."""
         moves, nothing, after = self.choices, (0,) * len(self.cap), self.after
         levels = [{nothing}]
         for place in range(len(moves)):
@@ -178,7 +178,7 @@ class Play:
 
 
 def packing_play(case: ProofCase) -> list[CheckedLevel]:
-    """The subgame-perfect play: no server regrets what it chose."""
+    """Check that the answer is the subgame-perfect play."""
     given, level = Packing(case), CheckedLevel()
     for _ in case.each(0, recompute=""):
         play = Play(given, case.options)
@@ -190,7 +190,7 @@ def packing_play(case: ProofCase) -> list[CheckedLevel]:
 
 
 def packing_joint(case: ProofCase) -> list[CheckedLevel]:
-    """The least disutility of all servers together, over the plays of the game."""
+    """Check the least total disutility of all servers over the plays of the game."""
     given, level = Packing(case), CheckedLevel()
     for _ in case.each(0, recompute=""):
         play = Play(given, case.options)

@@ -10,8 +10,8 @@ from .reading import MOST_FOUND, MOST_PRICE, Refused, Step, charge, listed, refu
 
 def server_patterns(given: Packing, kind: int, items: list[tuple[int, int, list[int]]],
              weights: list[int], least: int) -> list[tuple[int, dict[int, int]]]:  # fmt: skip
-    """Every maximal filling of a server worth `least` or more: its worth, and copies by item; the
-    empty one where nothing fits.
+    """All maximal fillings of a server worth at least `least`: worth, and copies by item; the empty
+    one where nothing fits.
 
     Items: (price above 0, most copies, size). With any weights of the resources, 0 or more, a
     filling weighs no more than the room. So what can still be added is worth no more than if
@@ -111,7 +111,7 @@ def server_patterns(given: Packing, kind: int, items: list[tuple[int, int, list[
 
 
 def least_price(given: list[tuple[int, int]], rate: int) -> int:
-    """What a mix of VMs costs at least that give a rate: (price, what one gives) of each type.
+    """Least cost of a mix of VMs with a given rate: (price, rate of one VM) of each type.
 
     The best type for its price comes first: what is missing costs no less than it would by the
     next type, were parts of VMs allowed.
@@ -136,7 +136,7 @@ def least_price(given: list[tuple[int, int]], rate: int) -> int:
 
 
 class Priced:
-    """What answers that serve `owed` VMs cost at least, by a step of "prices".
+    """Lower bound on the cost of answers that serve `owed` VMs, by a step of "prices".
 
     Theorem. Let prices y of VMs, a scale t and rents r of servers be 0 or more, and no filling of a
     server of any class c (with up to `owed` VMs of each type) be worth more than cost_c t + r_c. An
@@ -187,7 +187,7 @@ class Priced:
                 self.patterns.append((c, filling))
 
     def program(self) -> Program:
-        """Of the fillings listed. Rows: each item, each class, the target, and two for each sum."""
+        """Program over the fillings. Rows: each item, each class, the target, two for each sum."""
         program, servers, patterns = Program(), self.given.servers, list(enumerate(self.patterns))
         for _, (c, _) in patterns:  # there are at most so many, or each costs at least 1
             most = servers[c]
@@ -212,7 +212,7 @@ class Priced:
         return program
 
     def bound(self) -> int | None:
-        """No answer costs less; None if there is none at all."""
+        """Lower bound on the cost; None if no answer exists."""
         if "sums" in self.step:
             self.program().impossible(self.step)
             return self.target + 1 if self.scale else None

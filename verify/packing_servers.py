@@ -1,5 +1,5 @@
 """Packing: the fewest or cheapest servers, and the fewest moves, by prices of VMs or by programs of
-what runs where.
+placements.
 """
 
 from fractions import Fraction
@@ -79,8 +79,8 @@ def placing_program(given: Packing, numbers: list[int], step: Step) -> Placing:
 
 
 def services_program(given: Packing, cost: list[int], below: int | None) -> Program:
-    """What answers with services satisfy, once VMs are left out that no rate needs, and servers are
-    filled up with VMs of the sizes that are of use; its cost being the last row.
+    """Program of answers with services, without VMs that no rate needs, and with servers filled up
+    with VMs of the useful sizes; its cost is the last row.
 
     Columns: the servers that hold each maximal filling; each mix of VMs that gives a service its
     rate, and without any one of them does not. Rows: of each size no more VMs are in the mixes, and
@@ -130,7 +130,7 @@ def services_program(given: Packing, cost: list[int], below: int | None) -> Prog
 
 
 def servers_program(given: Packing, cost: list[int], below: int | None, step: Step) -> Placing:
-    """What every answer satisfies, or every one that costs less, its cost being the last row."""
+    """Program of all answers, or of those that cost less than `below`, cost as the last row."""
     if given.services:
         return services_program(given, cost, below), []
     vms = sum(whole(n, "what is requested") for n in given.request)  # no server without one
@@ -144,8 +144,8 @@ def servers_program(given: Packing, cost: list[int], below: int | None, step: St
 
 
 def packing_servers(case: ProofCase, costs: bool = False) -> list[CheckedLevel]:
-    """The fewest servers that hold all that is requested, or (`costs`) the cheapest: by prices, or
-    by a tree that shows that nothing is below a cost, or that there is no answer ("propagation").
+    """Check the fewest servers that hold all requests, or (`costs`) the cheapest: by prices, or by
+    a tree that excludes costs below, or shows that no answer exists ("propagation").
     """
     given, level = Packing(case, ruled=True), CheckedLevel()
     owed = [whole(n, "what is requested") for n in given.owed]
@@ -208,15 +208,15 @@ def moves_program(given: Packing, limits: Step, below: int | None, step: Step) -
 
 
 def _within(given: Packing, limits: Step) -> dict[str, tuple[int, list[int]]]:
-    """The limits asked, on servers or on their cost, and what a server of each class counts."""
+    """Requested limits on servers or their cost, and the weight of a server of each class."""
     costs = {"servers": [1] * len(given.room), "cost": given.cost}
     return {name: (whole(limits[name], name, 1), costs[name]) for name in costs if name in limits}
 
 
 def packing_moves(case: ProofCase) -> list[CheckedLevel]:
-    """The fewest VMs that leave their server, where so many servers may be in use, or servers of so
-    much cost, as the options say. A step "witness" says on which server each row of the answer is;
-    or a tree shows that there are no fewer moves, or that there is no answer ("propagation").
+    """Check the fewest VMs that leave their server, with limits on servers or cost from the
+    options. A step "witness" gives the server of each row of the answer; or a tree shows that there
+    are no fewer moves, or that no answer exists ("propagation").
     """
     given, level = Packing(case, ruled=True), CheckedLevel(None, Fraction(0))
     limits, total = _within(given, case.options), given.placed_vms

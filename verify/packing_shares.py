@@ -11,7 +11,7 @@ from .reading import MOST_PRICE, Refused, charge, common, listed, rational, refu
 
 
 class Shares:
-    """Dominant shares: that of the resource of which a user has most, of all there is."""
+    """Dominant shares: the largest fraction of any resource that a user has."""
 
     def __init__(self, given: Packing) -> None:
         self.given, self.unit = given, [max(part) for part in given.cluster()[1]]
@@ -20,7 +20,7 @@ class Shares:
         self.patterns: list[list[dict[int, int]]] = []
 
     def maximal(self) -> list[list[dict[int, int]]]:
-        """Every maximal filling of a server of each class, of VMs that somebody wants."""
+        """Maximal fillings of a server of each class with requested VMs."""
         given, place = self.given, self.users
         items = [(1, MOST_PRICE if (n := given.request[i]) is None else n, given.size[i])
                  for i in place]  # fmt: skip
@@ -32,8 +32,8 @@ class Shares:
         return self.patterns
 
     def program(self, level: int) -> Program:
-        """What is true of a placement whose shares, in order, are no less than the answer's before
-        a level, and larger at it.
+        """Program of the placements whose sorted shares are no less than the answer's before a
+        level, and larger at it.
 
         Columns: how often each maximal filling is taken by the servers of a class, which may hold
         more than is wanted; and for each of these conditions and each user, whether it misses it.
@@ -63,8 +63,8 @@ class Shares:
 
 
 def packing_share(case: ProofCase) -> list[CheckedLevel]:
-    """The largest least dominant share of the users who want something; then, of placements whose
-    lower shares are no less than here, the largest next one.
+    """Check the largest least dominant share of the requesting users; then, of placements whose
+    lower shares are no less, the largest next one.
 
     If there is no room for so many VMs of each that all shares are above some share (or somebody
     does not want as many), that is a bound ("share"). Or a tree shows that nothing is better than
@@ -95,7 +95,7 @@ def packing_share(case: ProofCase) -> list[CheckedLevel]:
 
 
 def packing_utilization(case: ProofCase) -> list[CheckedLevel]:
-    """The most utilization: the mean over resources of the part in use, initial use included.
+    """Check the most utilization: mean over resources of the used part, initial use included.
 
     A VM of type i adds w_i to it. Let prices y and rents r be 0 or more, and no filling of a server
     of a class c be worth more than r_c. An answer with s_i <= cap_i VMs of each type adds

@@ -1,10 +1,10 @@
-"""Pairings: at most two agents of T types share a place. What multipliers prove of all of them."""
+"""Pairings of agents of T types, at most two together, and bounds on all of them by multipliers."""
 
 from .reading import Refused, Step, beyond, charge, listed, product, whole, wholes
 
 
 class PairCosts:
-    """What agents there are, and what pairs cost, in whole numbers over `unit`.
+    """Numbers of agents, and costs of pairs as integers over `unit`.
 
     `penalty[a][b]` is what an a-agent beside a b-agent loses, None where they may not share. At
     most `alone` agents may be without a co-runner, at the penalty `single`.
@@ -19,7 +19,7 @@ class PairCosts:
 
 
 def pairing_bound(given: PairCosts, step: Step, weight: list[int]) -> int:
-    """What multipliers prove of the sum over agents of weight[type] x penalty, in every pairing.
+    """Lower bound by multipliers on the sum over agents of weight[type] x penalty.
 
     Let x[a,b] pairs of types a and b be formed and s[a] agents of type a stay alone. Every a-agent
     is placed once: sum over b of x[a,b] (1 + [a = b]) + s[a] = count[a]. All s together are at most

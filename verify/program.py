@@ -1,4 +1,4 @@
-"""Programs: rows that whole numbers have to keep, and trees which show that none can."""
+"""Integer programs, and proofs by trees of cases that no integer point satisfies their rows."""
 
 from .reading import (
     MOST_TERMS,
@@ -17,7 +17,7 @@ Terms = list[tuple[int, int]]
 
 
 class Program:
-    """Whole numbers, 0 <= low <= column <= high, with rows: sum of factor x column <= most.
+    """Integer program: 0 <= low <= column <= high, with rows: sum of factor x column <= most.
 
     `impossible` checks that no whole numbers satisfy all rows, by a tree of cases. In each case the
     bounds are tightened first. A row leaves `room`: most less the least that its sum can be; if it
@@ -36,25 +36,25 @@ class Program:
         self.terms = 0
 
     def column(self, high: int) -> int:
-        """A new column from 0 to `high`."""
+        """Add a column from 0 to `high`."""
         self.low.append(0)
         self.high.append(high)
         return len(self.low) - 1
 
     def at_most(self, terms: list[tuple[int, int]], most: int) -> None:
-        """A new row: pairs of column and factor, each column once."""
+        """Add a row: pairs of column and factor, each column once."""
         charge(4 * len(terms) + 4 + beyond([a for _, a in terms]) // 16)
         self.terms += len(terms) + 1
         refuse_if(self.terms > MOST_TERMS, "the program is larger than this one has memory for")
         self.rows.append(([(j, a) for j, a in terms if a], most))
 
     def equal(self, terms: list[tuple[int, int]], value: int) -> None:
-        """Two rows."""
+        """Add two rows for an equality."""
         self.at_most(terms, value)
         self.at_most([(j, -a) for j, a in terms], -value)
 
     def columns_of_rows(self) -> None:
-        """The rows in which each column is, and the steps that each row takes."""
+        """Compute the rows of each column, and the steps that each row takes."""
         self.of: list[list[int]] = [[] for _ in self.low]
         wide = 64 + max(map(int.bit_length, self.high), default=0)
         self.steps = [len(terms) + 1 + product(beyond([a for _, a in terms]), wide)
@@ -64,7 +64,7 @@ class Program:
                 self.of[j].append(r)
 
     def sum_of(self, hint: list[int]) -> tuple[dict[int, int], int]:
-        """Rows added up; the hint names each and, behind it, how many times, at least once."""
+        """Sum of rows; the hint names each and, after it, its positive multiplier."""
         total: dict[int, int] = {}
         right = 0
         for r, times in zip(hint[::2], hint[1::2], strict=True):
@@ -78,7 +78,7 @@ class Program:
         return total, right
 
     def tighten(self, low: list[int], high: list[int], rows: list[int]) -> bool:
-        """Tighten bounds by these rows, and by all that this concerns; False if nothing is left."""
+        """Tighten bounds by these rows, and by all that this concerns; False if infeasible."""
         todo, waiting = list(rows), set(rows)
         while todo:
             r = todo.pop()
@@ -100,7 +100,7 @@ class Program:
         return True
 
     def impossible(self, step: Step) -> None:
-        """Refuse unless the hints show that there is no point: tree, leaves, cuts (see above)."""
+        """Refuse unless the hints prove that there is no point: tree, leaves, cuts (see above)."""
         for hint in listed(step.get("cuts", []), "cuts"):
             divisor, *rest = wholes(hint, "a cut", None, 0)
             total, right = self.sum_of(rest)

@@ -1,5 +1,5 @@
-"""The reader of files: every value of a file passes one of these functions before it is used, and
-all work that a file can ask for is counted.
+"""Readers of files: every value of a file passes one of these functions before it is used, and all
+work that a file can cause is counted.
 """
 
 import gzip
@@ -26,11 +26,11 @@ class Refused(Exception):
 
 
 class Unreadable(Exception):
-    """A file is not what it should be; why."""
+    """A file that cannot be read, with the reason."""
 
 
 def refuse_if(when: object, why: str) -> None:
-    """Refuse the proof if so."""
+    """Refuse the proof if a condition holds."""
     if when:
         raise Refused(why)
 
@@ -42,24 +42,24 @@ class WorkLimit:
 
 
 def charge(steps: int) -> None:
-    """Count what is done next, wherever a file can ask for it more often than it is long."""
+    """Count the work that follows, where a file can cause more steps than its length."""
     WorkLimit.left -= steps
     if WorkLimit.left < 0:  # this is called often
         raise Refused("judging this takes longer than its patience allows (more: --patience N)")
 
 
 def product(one: int, other: int) -> int:
-    """Steps to multiply or divide numbers of so many bits, or to add them up."""
+    """Steps to multiply, divide or add numbers of so many bits."""
     return one * other // 20_000 + (one + other) // 2_000
 
 
 def beyond(numbers: list[int]) -> int:
-    """How many bits long numbers have beyond 63 each."""
+    """Total bits of long numbers beyond 63 each."""
     return sum(max(0, number.bit_length() - 63) for number in numbers)
 
 
 class Decimal(str):
-    """A number with a point or an exponent, as it is written in an instance."""
+    """Number with a point or an exponent, as written in an instance."""
 
     __slots__ = ()  # there may be millions
 
@@ -79,7 +79,7 @@ def read(path: str) -> bytes:
 
 
 def parse(data: bytes, decimals: bool) -> Step:
-    """The JSON object in some bytes; decimals are kept as text, or refused (in proofs)."""
+    """JSON object in some bytes; decimals are kept as text, or refused (in proofs)."""
 
     def no_float(text: str) -> None:
         raise Unreadable(f'{text[:40]}: numbers of proofs are whole, or texts such as "1/3"')
@@ -108,7 +108,7 @@ def parse(data: bytes, decimals: bool) -> Step:
 
 
 def fields(value: object, needed: str, others: str = "", what: str = "a part") -> Step:
-    """An object with all the keys `needed` and none besides these and `others` (texts of words)."""
+    """Object with all the keys `needed` and no others than these and `others` (space-separated)."""
     if not isinstance(value, dict):
         raise Refused(f"{what} is no object")
     for name in [name for name in needed.split() if name not in value]:
@@ -119,21 +119,21 @@ def fields(value: object, needed: str, others: str = "", what: str = "a part") -
 
 
 def listed(value: object, what: str, length: int | None = None) -> list[object]:
-    """A list, of that length if one is given."""
+    """List, of a given length if any."""
     if not isinstance(value, list) or length not in (None, len(value)):
         raise Refused(f"{what} is no list" + ("" if length is None else f" of {length}"))
     return value
 
 
 def whole(value: object, what: str, least: int | None = None, most: int | None = None) -> int:
-    """A whole number within bounds; true and false are none."""
+    """Integer within bounds; true and false are refused."""
     if type(value) is int and (least is None or value >= least) and (most is None or value <= most):
         return value
     raise Refused(f"{what} is {str(value)[:40]!a}, not a whole number from {least} to {most}")
 
 
 def wholes(value: object, what: str, length: int | None = None, *ends: int | None) -> list[int]:
-    """A list of whole numbers within bounds."""
+    """List of integers within bounds."""
     return [whole(entry, what, *ends) for entry in listed(value, what, length)]
 
 
@@ -145,7 +145,7 @@ def text_of(value: object, what: str) -> str:
 
 
 def rational(value: object, what: str) -> Fraction:
-    """A fraction of a proof: a whole number, or a text such as "-3/8"."""
+    """Fraction in a proof: an integer, or a text such as "-3/8"."""
     if type(value) is int:
         return Fraction(value)
     over, slash, under = text_of(value, what).partition("/")
@@ -158,7 +158,7 @@ def rational(value: object, what: str) -> Fraction:
 
 
 def rationals(value: object, what: str, length: int | None = None) -> tuple[list[int], int]:
-    """{"over": d, "numbers": [...]} of a proof: whole numbers, and the d > 0 that divides them."""
+    """{"over": d, "numbers": [...]} of a proof: integers with their common denominator d > 0."""
     parts = fields(value, "over numbers", what=what)
     return wholes(parts["numbers"], what, length), whole(parts["over"], f"{what} over", 1)
 
@@ -182,19 +182,19 @@ def _shift(value: object, what: str) -> tuple[int, int]:
 
 
 def exact(value: object, what: str) -> Fraction:
-    """A number of an instance, exactly as written."""
+    """Number of an instance, exactly as written."""
     number, shift = _shift(value, what)
     return Fraction(number, 10**shift)
 
 
 def amount(value: object, what: str) -> int:
-    """A whole number of an instance, 0 or more, which may be written as a decimal such as 3.0."""
+    """Integer of an instance, 0 or more, which may be written as a decimal such as 3.0."""
     number = exact(value, what)
     return whole(number.numerator if number.denominator == 1 else value, what, 0)
 
 
 def scaled(values: list[object], what: str) -> tuple[list[int | None], int]:
-    """Numbers of an instance as whole numbers over one denominator; null stays None."""
+    """Numbers of an instance as integers over one denominator; null stays None."""
     if not {type(value) for value in values} <= {Decimal, int, type(None)}:
         raise Refused(f"{what} holds what is no number")
     shifts, numbers, digits = list[int](), list[int | None](), 0
@@ -214,7 +214,7 @@ def scaled(values: list[object], what: str) -> tuple[list[int | None], int]:
 
 
 def common(numbers: list[int]) -> int:
-    """The least common multiple of numbers above 0."""
+    """Least common multiple of numbers above 0."""
     multiple = 1
     for number in numbers:
         charge(50 + product(multiple.bit_length(), number.bit_length()))

@@ -15,7 +15,7 @@ from .reading import MOST_PRICE, Refused, Step, charge, fields, rationals, refus
 
 
 class Scheduling:
-    """An instance and its answer; `queues`: each organization's jobs as they start."""
+    """Instance and answer; `queues`: each organization's jobs in the order of their starts."""
 
     def __init__(self, case: ProofCase) -> None:
         document = fields(case.document, "machines job horizon", "names", "the instance")
@@ -34,7 +34,7 @@ class Scheduling:
             self._answer(fields(case.witness, "start machine", what="the answer"))
 
     def _answer(self, answer: Step) -> None:
-        """Jobs run between release and horizon, in their order, one at a time on each machine."""
+        """Refuse an answer unless jobs run in order, in time, one at a time on each machine."""
         jobs, most = len(self.owner), sum(self.machines) - 1
         self.start = start = wholes(answer["start"], "start", jobs, -1, self.horizon - 1)
         machine = wholes(answer["machine"], "machine", jobs, -1, most)
@@ -51,7 +51,7 @@ class Scheduling:
             free[place] = begin + self.length[j]
 
     def worth(self, start: list[int]) -> tuple[int, list[int]]:
-        """The units of work done before the horizon, and the utility of each organization."""
+        """Units of work done before the horizon, and the utility of each organization."""
         units, utility = 0, [0] * len(self.machines)
         for begin, length, u in zip(start, self.length, self.owner, strict=True):
             if begin >= 0:
@@ -61,7 +61,7 @@ class Scheduling:
         return units, utility
 
     def fluid(self) -> tuple[int, int]:
-        """What units of work, and total utility, no schedule passes.
+        """Upper bounds on the units of work and the total utility of every schedule.
 
         If jobs may be cut anywhere and run on all machines at once, working whenever there is work
         is best for both at all times. Job j brings at most min(length, horizon - release).
@@ -83,7 +83,7 @@ class Scheduling:
         return units, utility
 
     def priced(self, step: Step, utility: bool) -> int:
-        """What units of work, or total utility, no schedule passes, by prices of machines' time.
+        """Upper bound on work or total utility of every schedule, by prices of machines' time.
 
         Theorem. Let a moment of a machine cost l(t) >= 0, constant from each of the given times to
         the next. What a schedule is worth is what its jobs earn beyond their costs, plus these, and
@@ -122,7 +122,7 @@ class Scheduling:
 
 
 class Shapley:
-    """The schedule of Skowron and Rzadca's REF (fig. 3): all coalitions play, moment by moment.
+    """Schedule of Skowron and Rzadca's REF (fig. 3), with the schedules of all coalitions.
 
     A coalition plays on its own machines, greedily. Where jobs of several organizations wait for
     fewer machines, the organization of least utility - phi is served, ties to the first; phi is its
@@ -172,7 +172,7 @@ class Shapley:
             ) from None
 
     def digits(self, count: int, total: int, squares: int) -> int:
-        """Three numbers as one; of one job at x: 1, x, x^2."""
+        """Three numbers encoded as one; of one job at x: 1, x, x^2."""
         return (((count << self.width) + total) << self.width) + squares
 
     def value(self, sums: int, t: int) -> int:
@@ -183,7 +183,7 @@ class Shapley:
         return count * t * (t + 1) - (2 * t + 1) * total + (sums & mask) - half
 
     def changed(self, coalition: int) -> None:
-        """Forget Q of a coalition and of all that it is part of, unless they are forgotten."""
+        """Forget Q of a coalition and of all coalitions that contain it."""
         potentials = self.potentials
         potentials[coalition] = None
         for bit in self.bits:
@@ -191,7 +191,7 @@ class Shapley:
                 self.changed(coalition | bit)
 
     def potential(self, coalition: int) -> int:
-        """Q of a coalition, which is known from then on."""
+        """Q of a coalition, stored after its first computation."""
         parts, potentials = self.parts[coalition], self.potentials
         for part in parts:
             if potentials[part] is None:
@@ -202,7 +202,7 @@ class Shapley:
         return total
 
     def play(self) -> None:
-        """Go from event to event: the releases, and the ends in any coalition."""
+        """Simulate from event to event: the releases, and the ends in any coalition."""
         while self.events and self.events[0] < self.given.horizon:
             self.now = t = heapq.heappop(self.events)
             one, able, come = self.digits(1, t, t * t), set[int](), 0
@@ -263,14 +263,14 @@ class Shapley:
 
 
 def played(case: ProofCase, given: Scheduling) -> Shapley:
-    """The play of all coalitions, by the reading that the options say."""
+    """Schedules of all coalitions, by the reading that the options say."""
     reading = case.options.get("reading", "figure")
     refuse_if(reading not in ("figure", "definition"), "reading is neither figure nor definition")
     return Shapley(given, int(reading == "definition"))
 
 
 def scheduling_ref(case: ProofCase) -> list[CheckedLevel]:
-    """Unfairness: how far utilities are from REF's in all, per unit of its work."""
+    """Check the unfairness: total distance of utilities from REF's, per unit of its work."""
     given, level = Scheduling(case), CheckedLevel()
     for _ in case.each(0, recompute=""):
         units, fair = given.worth(played(case, given).start)
@@ -282,7 +282,7 @@ def scheduling_ref(case: ProofCase) -> list[CheckedLevel]:
 
 
 def scheduling_most(case: ProofCase, utility: bool = False) -> list[CheckedLevel]:
-    """The most work done before the horizon, as a share of all machines' time; or most utility."""
+    """Check the most work by the horizon, as a share of all machines' time; or the most utility."""
     given, level = Scheduling(case), CheckedLevel()
     unit = 1 if utility else sum(given.machines) * given.horizon
     if given.start is not None:
@@ -295,7 +295,7 @@ def scheduling_most(case: ProofCase, utility: bool = False) -> list[CheckedLevel
 
 
 def divided(case: ProofCase, alone: bool) -> list[CheckedLevel]:
-    """Of the game of what the schedules of REF's coalitions are worth at the horizon."""
+    """Check the nucleolus of the game whose values are those of REF's coalitions at the horizon."""
     given = Scheduling(ProofCase(case.document, case.options, None, []))
     game = played(case, given)
     values = [0, *(game.value(sums, given.horizon) // 2 for sums in game.worth[1:])]

@@ -1,5 +1,5 @@
-"""Max-min fairness to the end: what is left is raised after the worst-off jobs are as well off as
-they can be; and the same with weights of entities.
+"""Leximin fairness of accelerators: after the worst-off jobs reach their maximum the others are
+raised further; also with weights of entities.
 """
 
 from __future__ import annotations
@@ -50,8 +50,8 @@ def leximin(
     rng: np.random.Generator | None = None,
     time_limit: float | None = None,
 ) -> Outcome:
-    """The most for the worst-off job, then for the next one, and so on (some linear programs for
-    each level at which a kind of device is used up).
+    """Maximize the throughput of the worst-off job, then of the next one, and so on (some linear
+    programs for each level at which a kind of device is used up).
 
     Parameters
     ----------
@@ -144,7 +144,7 @@ def hierarchical(
 
 
 class _Level(NamedTuple):
-    """Types that came to their most together, and the prices of the programs that say so."""
+    """Types that reached their maximum together, and the prices of the programs that prove it."""
 
     types: list[int]
     prices: list[Prices]
@@ -152,7 +152,7 @@ class _Level(NamedTuple):
 
 
 class _Path:
-    """Where jobs are after some time, each no further than its cap (T,).
+    """Throughputs at a time of the common increase, each at most its cap (T,).
 
     Attributes
     ----------
@@ -180,7 +180,7 @@ class _Path:
             self.steps.append((own, times, height))
 
     def at(self, time: float) -> Floats:
-        """(T,) what each job has, in units."""
+        """(T,) throughput of each job, in units."""
         height = np.full(len(self.rate), time)
         for own, times, heights in self.steps:
             height[own] = np.interp(time, times, heights)
@@ -188,7 +188,7 @@ class _Path:
 
 
 class Filling:
-    """Throughputs that rise together, each until it is at its most.
+    """Throughputs that increase together, each up to its maximum.
 
     Attributes
     ----------
@@ -209,8 +209,8 @@ class Filling:
         self.stop = Stop.FINISHED
 
     def fill(self, clock: Clock) -> None:
-        """Raise what is not frozen, each job no further than its fastest placement lets it, until
-        all is, or the time is up.
+        """Raise types that are not frozen, each job at most to its fastest placement, until all are
+        frozen or time is up.
         """
         instance = self.instance
         kinds, types = len(instance.devices), instance.types
@@ -269,7 +269,7 @@ class Filling:
             self.time, self.frozen = self.time + time, self.frozen | full | stopped
 
     def _add(self, types: Integers, prices: Prices, time: float) -> None:
-        """Note a level, which is the one before where it was reached at the same time."""
+        """Add a level, or extend the last one if it was reached at the same time."""
         if not self.levels or time > self.levels[-1].time * (1 + SAME):
             self.levels.append(_Level([], [], time))
         self.levels[-1].types.extend(types.tolist())
@@ -293,7 +293,7 @@ class Filling:
         return np.asarray(worth > SAME * worth.sum())
 
     def _allowed(self, prices: Prices, path: _Path) -> float:
-        """The latest time at which throughputs are worth no more than all that there is."""
+        """Latest time at which throughputs are worth no more than all devices and time."""
         worth = prices.step * self.instance.count * self.unit
         spare = most_worth(self.instance, prices)
         times = np.unique(np.append(path.full[~self.frozen], 0.0))
@@ -304,8 +304,8 @@ class Filling:
         return float(np.interp(spare, [math.fsum(worth * path.at(end)) for end in ends], ends))
 
     def _at_fastest(self, earlier: Prices, types: Integers, cap: Floats) -> Prices:
-        """Prices that show that jobs of these types have no more than the cap, beside the prices of
-        kinds that are used up: a step is worth no more than those make up for.
+        """Prices that prove that jobs of these types exceed no cap, added to the prices of used-up
+        kinds: a step is worth no more than these make up for.
         """
         instance, most = self.instance, cap * self.unit
         step, job = earlier.step.copy(), earlier.job.copy()
@@ -319,7 +319,7 @@ class Filling:
         return covering(instance, Prices(step, earlier.device, job))
 
     def outcome(self, objective: str, unit: Floats) -> Outcome:
-        """The answer with its levels, in this unit (T,)."""
+        """Outcome with its levels, in this unit (T,)."""
         instance, solution, certificate = self.instance, self.solution, dict[str, Any]()
         if self.unsettled is not None:
             certificate["engine"] = self.unsettled.message
@@ -349,9 +349,7 @@ class Filling:
         return Outcome(solution, first["bound"], Status(first["status"]), self.stop, certificate)
 
     def _most(self, prices: Prices, before: list[int], ratio: Floats, unit: Floats) -> Floats:
-        """(T,) what a job of a type can have at most, where the others of the types `before` have
-        no less.
-        """
+        """(T,) upper bounds on jobs' throughputs if the types `before` have no less."""
         worth = prices.step * self.instance.count * unit
         others = np.zeros(len(worth))
         others[before] = (worth * ratio)[before]

@@ -1,4 +1,4 @@
-"""Most of the least: max-min fairness, makespan, finish-time fairness."""
+"""Maximization of the least: max-min fairness, makespan, finish-time fairness."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def max_min(
     rng: np.random.Generator | None = None,
     time_limit: float | None = None,
 ) -> Outcome:
-    """The most that the worst-off job's normalized throughput can be (a linear program).
+    """Maximize the worst-off job's normalized throughput (a linear program).
 
     A job's normalized throughput is its throughput over that of its proportional time alone, times
     the workers it needs, over its weight.
@@ -83,7 +83,7 @@ def makespan(
     rng: np.random.Generator | None = None,
     time_limit: float | None = None,
 ) -> Outcome:
-    """The soonest that all jobs can have ended, when none comes after them (a linear program).
+    """Minimize the time until all present jobs have ended (a linear program).
 
     Parameters
     ----------
@@ -128,7 +128,7 @@ def finish_time(
     rng: np.random.Generator | None = None,
     time_limit: float | None = None,
 ) -> Outcome:
-    """The least that the worst finish-time ratio can be (a few linear programs).
+    """Minimize the worst finish-time ratio (a few linear programs).
 
     A job's finish-time ratio is the time from its submission to its end, over what that would be in
     1/n of the cluster.
@@ -186,7 +186,7 @@ def finish_time(
 
 
 class _Ends:
-    """When jobs end, by ratio: the types that have jobs."""
+    """Ends of jobs as functions of the ratio, for the types that have jobs."""
 
     def __init__(self, instance: Accelerators) -> None:
         self.instance, self.there = instance, instance.count > 0
@@ -197,16 +197,16 @@ class _Ends:
         self.at_best = float(alone[self.there].max())
 
     def asked(self, ratio: float) -> Floats:
-        """(T,) throughput that a job needs to have this ratio."""
+        """(T,) throughput that a job needs for this ratio."""
         return np.where(self.there, self.steps / (ratio * self.due - self.elapsed), 1.0)
 
     def ratios(self, solution: TimeShares) -> Floats:
-        """Of the jobs' types, what an answer gives."""
+        """Ratios of the jobs' types in an answer."""
         found = finish_time_ratios(self.instance, throughputs(self.instance, solution))
         return np.asarray(found[self.there])
 
     def ruled_out(self, prices: Prices) -> float:
-        """The largest ratio at which, for sure, no less is asked than all jobs are worth."""
+        """Largest ratio that prices prove to be impossible, rounded down."""
         priced = self.there & (prices.step > 0)
         worth = most_worth(self.instance, prices)
         each = (prices.step * self.instance.count * self.steps)[priced] * (1 - ROUNDING)

@@ -1,4 +1,4 @@
-"""What throughputs cost least at prices of devices, of jobs that all run alone.
+"""Least cost of throughputs at prices of devices, for jobs that all run alone.
 
 The most steps a second that a job can make in a part of its time on each kind, over what it pays
 for the devices, lie on a hull of at most D + 1 points (the kinds, and to be idle). A job that is to
@@ -38,8 +38,8 @@ CLOSE = 1e-12
 
 
 class Terms(NamedTuple):
-    """The most theta such that each job has at least floor + theta x rate times its unit of
-    throughput; without a rate the least cost, less what is gained, such that each has the floor.
+    """Program terms: maximize theta such that each job has at least floor + theta x rate times its
+    unit of throughput; without a rate minimize cost less gain, such that each has the floor.
 
     Attributes
     ----------
@@ -58,7 +58,7 @@ class Terms(NamedTuple):
 
 
 class Mixes:
-    """The mixes of two kinds (the last "kind" is to be idle) by which types make their need.
+    """Mixes of two kinds of devices (the last "kind" is idling) with which types meet their need.
 
     Parameters
     ----------
@@ -93,28 +93,28 @@ class Mixes:
         self.on_second = self.workers - self.on_first
 
     def costs(self, rent: Floats) -> Floats:
-        """(T, P) what a job of each type pays for each mix, less what its steps are worth; inf for
-        one that does not make the need.
+        """(T, P) cost of each mix for a job of each type, less the worth of its steps; inf for a
+        mix below the need.
         """
         prices = np.append(rent, 0.0)
         rented = self.on_first * prices[self.first] + self.on_second * prices[self.second]
         return np.asarray(rented + self.paid)
 
     def replies(self, rent: Floats) -> tuple[float, Floats]:
-        """What all jobs gain at most, which is below 0 where they pay; and the devices in use."""
+        """Upper bound on the gain of all jobs, below 0 if they pay; and the devices in use."""
         costs = self.costs(rent)
         mix = costs.argmin(axis=1)
         return -float(self.count @ costs[self.rows, mix]), self.devices(mix, self.count)
 
     def devices(self, mix: Integers, count: Floats) -> Floats:
-        """(D,) devices that so many (T,) jobs of each type use by their mixes."""
+        """(D,) devices that `count` (T,) jobs of each type use by their mixes."""
         use = np.zeros(self.kinds + 1)
         for kinds, part in ((self.first, self.on_first), (self.second, self.on_second)):
             use += np.bincount(kinds[mix], count * part[self.rows, mix], self.kinds + 1)
         return use[:-1]
 
     def slopes(self, rent: Floats) -> Floats:
-        """(T,) what the next step a second costs; the last one, where no kind makes more."""
+        """(T,) cost of the next step a second; of the last one, where no kind makes more."""
         prices = self.workers * np.append(rent, 0.0) - self.worth
         cost = self.costs(rent).min(axis=1, keepdims=True)
         apart = self.rate - self.need
@@ -128,8 +128,8 @@ class Mixes:
 
 
 class FixedMixes:
-    """The mixes that types have near the best prices, and the types that a program places instead:
-    those that are nearest to a tie, and later those whose mix another one turns out to beat.
+    """Mixes of types near the best prices, and the types that a program places instead: those
+    nearest to a tie, and later those for which another mix proves cheaper.
 
     Attributes
     ----------
@@ -160,7 +160,7 @@ class FixedMixes:
         self.again = False
 
     def _least(self, clock: Clock) -> Floats:
-        """Prices for what is made to cost least."""
+        """Prices that minimize the cost."""
         mixes = Mixes(self.instance, self.floor, self.gain)
         dearest = np.append(self.rent, (mixes.worth / mixes.workers).max())
         most = np.full(len(self.rent), DEAR * (dearest.max() or 1.0))
@@ -170,7 +170,7 @@ class FixedMixes:
         ).price  # fmt: skip
 
     def _most(self, clock: Clock, start: Floats | None) -> Floats:
-        """Prices that rule out every larger theta (Newton's method, from above)."""
+        """Prices that exclude every larger theta (Newton's method, from above)."""
         instance, most = self.instance, 1 / self.devices
         with np.errstate(divide="ignore", invalid="ignore"):
             tops = np.where(self.rate > 0, (instance.alone.max(1) - self.floor) / self.rate, np.inf)
@@ -203,7 +203,7 @@ class FixedMixes:
         return 1 / self.devices if self.at_most.any() else price
 
     def uses(self) -> Floats:
-        """(2, D) devices of the mixes that are fixed: at theta 0, and what each 1 of theta adds."""
+        """(2, D) devices of the fixed mixes: at theta 0, and per 1 of theta."""
         first, second = self.mixes.first[self.mix], self.mixes.second[self.mix]
         rows, fixed = self.mixes.rows, ~self.free
         use = self.mixes.devices(self.mix, self.count * fixed)
@@ -216,8 +216,8 @@ class FixedMixes:
         return np.array([use - self.theta * each[:-1], each[:-1]])
 
     def move(self, prices: Prices, theta: float) -> None:
-        """Follow the program's optimum: the mixes at its theta, what a step costs at its prices,
-        and the types that no longer have the cheapest mix.
+        """Update to the program's optimum: the mixes at its theta, the cost of a step at its
+        prices, and the types whose mix is no longer the cheapest.
         """
         self.theta, self.price = theta, prices.device + self.rent
         self.mixes = Mixes(self.instance, self.floor + theta * self.rate, self.gain)
@@ -229,13 +229,15 @@ class FixedMixes:
         self.free |= worse
 
     def enlarge(self) -> bool:
-        """Free four times as many types, if there are more: the mixes fixed use too much."""
+        """Free four times as many types, if there are more: the fixed mixes use too many
+        devices.
+        """
         more = not self.free.all()
         self.free[self.order[: 4 * int(self.free.sum())]] = True
         return more
 
     def rows(self) -> tuple[Integers, Integers, Floats]:
-        """Types, kinds of device and shares of what is fixed."""
+        """Types, kinds of device and shares of the fixed mixes."""
         fixed, mixes = np.flatnonzero(~self.free & (self.count > 0)), self.mixes
         mix, part = self.mix[fixed], mixes.part[fixed, self.mix[fixed]]
         device = np.concatenate([mixes.first[mix], mixes.second[mix]])

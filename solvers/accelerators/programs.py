@@ -1,4 +1,4 @@
-"""A program of time shares solved: an answer, and prices that bound what others are worth."""
+"""Solved programs of time shares: an answer, and prices that bound all other answers."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ SMALL = 100
 
 @dataclass(frozen=True)
 class Optimum:
-    """What solving a program gave.
+    """Result of solving a program.
 
     Attributes
     ----------
@@ -51,7 +51,7 @@ class Optimum:
 
     @property
     def certificate(self) -> dict[str, Any]:
-        """The prices, and the engine's words where it did not end."""
+        """Prices, and the engine's message if it did not finish."""
         ended = self.status is Status.OPTIMAL
         return {"prices": price_lists(self.prices)} | ({} if ended else {"engine": self.message})
 
@@ -62,7 +62,7 @@ def price_lists(prices: Prices) -> dict[str, list[float]]:
 
 
 def solved(instance: Accelerators, terms: Terms, clock: Clock) -> Optimum:
-    """The optimum of a program."""
+    """Solve a program."""
     unit, floor, rate, *_ = terms
     # 1. of many types that run alone most have the mix that is cheapest at the best prices
     many = instance.together is None and instance.types > SMALL and not clock.expired
@@ -88,7 +88,7 @@ def solved(instance: Accelerators, terms: Terms, clock: Clock) -> Optimum:
 def _solved(
     instance: Accelerators, terms: Terms, clock: Clock, fixed: FixedMixes | None
 ) -> Optimum:
-    """The optimum where types have the mixes that are fixed; the program places the others."""
+    """Solve the program in which some types have fixed mixes, and place the others."""
     unit, floor, rate, gain, rent, _ = terms
     cost, (first, second, device, one, two, workers) = None, instance.placements
     if rate is None:
@@ -124,27 +124,27 @@ def _solved(
 
 
 def least_ratio(instance: Accelerators, solution: TimeShares, unit: Floats) -> float:
-    """The least throughput of a job, in the unit (T,) of its type."""
+    """Least throughput of a job, in the unit (T,) of its type."""
     ratio = throughputs(instance, solution) / unit
     return float(ratio[instance.count > 0].min())
 
 
 def most_ratio(instance: Accelerators, prices: Prices, unit: Floats) -> float:
-    """What no least ratio is above: what all is worth over what a ratio of 1 of all is worth."""
+    """Upper bound on the least ratio: total price of all over the price of a ratio of 1 for all."""
     worth = math.fsum(prices.step * instance.count * unit)
     return most_worth(instance, prices) / (worth * (1 - ROUNDING)) if worth > 0 else np.inf
 
 
 def natural_rates(instance: Accelerators, unit: Floats) -> Floats:
-    """(T,) the unit by what a job of the type has in 1/n of the cluster, the largest of them 1: in
-    that unit numbers of the program are near 1, and the engine's tolerances small.
+    """(T,) unit divided by a job's throughput in 1/n of the cluster, the largest scaled to 1:
+    program values are then near 1, and the engine's tolerances small.
     """
     part = np.where(instance.count > 0, unit / isolated_throughputs(instance), 0.0)
     return np.asarray(np.maximum(part / part.max(), LEAST_RATE))
 
 
 def most_least(instance: Accelerators, unit: Floats, clock: Clock) -> tuple[Optimum, float, float]:
-    """The optimum of the least ratio, or equal parts if better; its value and bound."""
+    """Optimum of the least ratio, or equal parts if better; its value and bound."""
     rate = natural_rates(instance, unit)
     terms = Terms(isolated_throughputs(instance), np.zeros(len(rate)), rate)
     best = solved(instance, terms, clock)
@@ -158,13 +158,13 @@ def most_least(instance: Accelerators, unit: Floats, clock: Clock) -> tuple[Opti
 
 
 def equal_parts(instance: Accelerators) -> tuple[TimeShares, TimeShares]:
-    """What is there at once, to begin with: isolated and proportional shares."""
+    """Starting answers without a solver: isolated and proportional shares."""
     return isolated_shares(instance), proportional_shares(instance)
 
 
 def fairer(instance: Accelerators, one: TimeShares, other: TimeShares, unit: Floats) -> bool:
     """Whether the worst-off job in units (T,), of those that differ between two answers when the
-    jobs of each are sorted, is better off in the first one.
+    jobs of each are sorted, is better off in the first answer.
     """
     ratios = [throughputs(instance, each) / unit for each in (one, other)]
     orders = [np.argsort(ratio, kind="stable") for ratio in ratios]

@@ -1,4 +1,4 @@
-"""Most total throughput, and least cost, of shares with which each job has what it is owed."""
+"""Most total throughput, and least cost, of shares that give each job its required throughput."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def max_throughput(
     time_limit: float | None = None,
     least: Least = 0.0,
 ) -> Outcome:
-    """The most that jobs' normalized throughputs can be on average (a linear program).
+    """Maximize the mean normalized throughput of jobs (a linear program).
 
     Parameters
     ----------
@@ -88,8 +88,8 @@ def min_cost(
     time_limit: float | None = None,
     least: Times = 1.0,
 ) -> Outcome:
-    """The least cost of the devices in use such that each job has what it is owed (a linear
-    program).
+    """Minimize the cost of the devices in use such that each job has its required throughput (a
+    linear program).
 
     Parameters
     ----------
@@ -126,15 +126,15 @@ def min_cost(
 
 
 def enough(instance: Accelerators, solution: TimeShares, *, least: float = 0.0) -> tuple[()] | None:
-    """Whether time shares do for `max_throughput`: nothing to compare, or None where a job has less
-    than the least.
+    """Whether time shares are feasible for `max_throughput`: nothing to compare, or None where a
+    job has less than the least.
     """
     return () if _meets(instance, solution, entitlements(instance) * least) else None
 
 
 def owed(instance: Accelerators, solution: TimeShares, *, least: float = 1.0) -> tuple[()] | None:
-    """Whether time shares do for `min_cost`: nothing to compare, or None where a job has less than
-    it is owed.
+    """Whether time shares are feasible for `min_cost`: nothing to compare, or None where a job has
+    less than required.
     """
     return () if _meets(instance, solution, owed_throughputs(instance, least)) else None
 
@@ -152,8 +152,8 @@ def _least(
     gain: Floats | float = 0.0,
     rent: Floats | None = None,
 ) -> Outcome:
-    """The least rent (D,) of devices, or else the most gain (T,) of steps a second, such that every
-    job has its floor (T,) [steps/s].
+    """Minimize the rent (D,) of devices, or else maximize the gain (T,) of steps a second, such
+    that every job has its floor (T,) [steps/s].
     """
     asked, costs = (floor > 0) & (instance.count > 0), 0.0 if rent is None else rent
     unit = np.where(asked, floor, 1.0)

@@ -1,1 +1,1 @@
-"""Admission, exactly: most total speed, most jobs served, and a local search to begin with."""
+"""Exact methods of admission: most total speed, most jobs served; and a local search."""

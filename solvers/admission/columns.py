@@ -33,7 +33,7 @@ from .local_search import best_cores
 
 @dataclass(frozen=True)
 class ColumnLimits:
-    """The numbers that steer column generation.
+    """Parameters of column generation.
 
     Attributes
     ----------
@@ -65,7 +65,7 @@ Column = tuple[int, tuple[int, ...]]
 
 
 class ColumnGeneration:
-    """The relaxation over sets of jobs, its bound, and the integer program over its columns.
+    """Relaxation over sets of jobs, its bound, and the integer program over its columns.
 
     Parameters
     ----------
@@ -116,15 +116,15 @@ class ColumnGeneration:
 
     @property
     def size(self) -> int:
-        """How many columns there are."""
+        """Number of columns."""
         return len(self._worth)
 
     def take(self, assignment: Assignment) -> None:
-        """Make columns of an assignment's VMs."""
+        """Add columns for the VMs of an assignment."""
         self._append(self._columns_of(best_cores(self.instance, assignment.machine)))
 
     def improve(self, clock: Clock, value: float) -> Iterator[float]:
-        """Price and add columns until nothing is to be gained or the time is up; yields the bound
+        """Price and add columns until none improves the relaxation or time is up; yields the bound
         after each round.
         """
         effort = 0
@@ -151,7 +151,7 @@ class ColumnGeneration:
                 effort += 1
 
     def list_all(self, clock: Clock, value: float) -> bool:
-        """Add every set that an answer better than `value` could use; False when there are too
+        """Add every set that an answer better than `value` can contain; False when there are too
         many, or no time.
         """
         from .kernels import best_sets
@@ -180,7 +180,7 @@ class ColumnGeneration:
     def solve(
         self, start: Assignment, time_limit: float | None, report: Report | None
     ) -> tuple[EngineAnswer, Assignment]:
-        """The integer program over the columns there are, and the better of its assignment and
+        """Solve the integer program over the columns; returns the better of its assignment and
         `start`.
 
         Its value and bound are negated and divided by the largest speed; the bound is one on all
@@ -209,8 +209,8 @@ class ColumnGeneration:
     def _priced(
         self, price: Floats, effort: int, clock: Clock
     ) -> tuple[list[tuple[Column, float]], Floats, bool]:
-        """Sets worth more than their price and any column's, bounds on what a set is worth beyond
-        its price, by kind of VM, and whether the search for them was complete.
+        """Sets worth more than their price and any column's, bounds on a set's worth beyond its
+        price, by kind of VM, and whether the search was complete.
 
         Moves `bound` and `price` when they prove a lower one.
         """
@@ -240,7 +240,7 @@ class ColumnGeneration:
         return found, top, whole
 
     def _total(self, price: Floats, top: Floats) -> float:
-        """The bound that job prices prove with these bounds by kind of VM."""
+        """Bound that job prices and these bounds by kind of VM prove."""
         return float(price.sum() + self._right[: len(self._kinds)] @ top)
 
     def _margins(self, k: int, price: Floats) -> tuple[float, Floats]:
@@ -253,8 +253,8 @@ class ColumnGeneration:
         ), margin
 
     def _lines(self, price: Floats) -> Floats:
-        """(kinds,) the most that a column of each kind is worth beyond its price, at least 0
-        (nobody).
+        """(kinds,) largest worth of a column of each kind beyond its price, at least 0 (the empty
+        set).
         """
         line = np.zeros(len(self._kinds))
         if self._worth:
@@ -266,7 +266,7 @@ class ColumnGeneration:
         return line
 
     def _sets(self, k: int, places: Iterable[int]) -> list[tuple[Column, float]]:
-        """The sets a kernel has written at these places."""
+        """Sets that a kernel has written at these indices."""
         found = []
         for i in places:
             jobs = self._member[self._start[i] : self._start[i + 1]]
@@ -274,7 +274,7 @@ class ColumnGeneration:
         return found
 
     def _append(self, found: Iterable[tuple[Column, float]]) -> int:
-        """Add the columns that are new; returns how many."""
+        """Add new columns; returns their number."""
         new = {column: worth for column, worth in found if column not in self._worth}
         if new:
             self._worth |= new
@@ -287,7 +287,7 @@ class ColumnGeneration:
         return len(new)
 
     def _entries(self, columns: list[Column]) -> tuple[Integers, Integers]:
-        """Row and place in the list of every entry of the columns, column by column."""
+        """Row and list index of every entry of the columns, column by column."""
         row = [
             np.array([k, *(len(self._kinds) + j for j in jobs)], dtype=np.int64)
             for k, jobs in columns
@@ -303,7 +303,7 @@ class ColumnGeneration:
         return found
 
     def _assignment(self, columns: list[Column]) -> Assignment:
-        """Columns that respect the rows, each on a VM of its kind."""
+        """Assignment of columns that respect the rows, each on a VM of its kind."""
         machine = np.full(self.instance.jobs, -1)
         free = [np.flatnonzero(self._kind == k).tolist() for k in range(len(self._kinds))]
         for k, jobs in columns:

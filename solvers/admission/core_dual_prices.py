@@ -1,5 +1,5 @@
-"""Compiled kernels: rents of one VM's cores, which bound what any set of jobs on it is worth beyond
-the jobs' prices.
+"""Compiled kernels of dual prices of one VM's cores ("rents"), which bound the worth of any set of
+jobs on it beyond the jobs' prices.
 
 For rents q >= 0 and any set S of jobs on the VM, with m[j] what job j gains alone at these rents,
 
@@ -23,8 +23,8 @@ def _alone(
     speed: Array, threads: Array, cores: Array, rent: Array, j: int, total: float, gain: Array,
     take: Array,
 ) -> float:  # fmt: skip
-    """What job j gains alone, added to a total: its threads on the types of most gain (C,) first,
-    as far as a core is worth its rent; take (C,) receives the cores.
+    """Gain of job j alone, added to a total: its threads on the types of most gain (C,) first, as
+    long as a core is worth its rent; take (C,) receives the cores.
     """
     types = len(rent)
     for c in range(types):
@@ -49,7 +49,7 @@ def _alone(
 def core_prices(
     speed: Array, threads: Array, cores: Array, price: Array, target: float, steps: int, rent: Array
 ) -> float:
-    """Lower the bound that rents of one VM's cores prove on what its jobs are worth less their
+    """Lower the bound that rents of one VM's cores prove on the worth of its jobs minus their
     prices.
 
     For rents (C,) the bound is sum of rent[c] cores[c] + sum over jobs of max(0, what job j gains
@@ -111,8 +111,8 @@ def core_prices(
 def margins(
     speed: Array, threads: Array, cores: Array, price: Array, rent: Array, margin: Array
 ) -> float:
-    """margin[j] = what job j gains alone on the VM at these rents, less its price; returns the rent
-    of all cores.
+    """Compute margin[j], the gain of job j alone on the VM at these rents minus its price; returns
+    the rent of all cores.
     """
     jobs, types = speed.shape
     gain = np.empty(types)

@@ -1,5 +1,5 @@
-"""Compiled kernels: how the jobs of one VM share its cores best, and what each change of its jobs
-is worth.
+"""Compiled kernels: best sharing of one VM's cores among its jobs, and the value of each change of
+them.
 
 For fixed jobs this is a transportation problem: jobs with threads, core types with cores, speed per
 core. It is solved by adding one job after the other, each along best augmenting paths: the newcomer
@@ -155,8 +155,8 @@ def changes(
     end: int,
     add: Array, remove: Array, swap: Array,
 ) -> float:  # fmt: skip
-    """What each change of the jobs on VM v is worth, against its best sharing now; returns the
-    value of that.
+    """Gain of each change of the jobs on VM v over its present best sharing; returns the value of
+    the latter.
 
     add[j] for every job j elsewhere, remove[i] for every job i on v, swap[i, j] = i leaves and j
     comes (all of other jobs j; no columns when swaps are not wanted). Other entries are left as

@@ -23,7 +23,7 @@ _WORTH = 1e-9  # a move must gain more than this times the fastest core's speed
 
 @dataclass(frozen=True)
 class LocalLimits:
-    """The numbers that steer the local search.
+    """Parameters of the local search.
 
     Attributes
     ----------
@@ -92,7 +92,7 @@ def improved(
     rng: np.random.Generator | None,
     kicks: int,
 ) -> tuple[Assignment, bool]:
-    """What `local_search` makes of an assignment, and whether it was interrupted."""
+    """Assignment improved by `local_search`, and whether the search was interrupted."""
     draw = rng or np.random.default_rng(0)
     kept, total, interrupted = first.machine, -np.inf, False
     try:
@@ -120,7 +120,7 @@ def improved(
 
 
 def start_assignment(instance: Admission, start: Solution | None) -> Assignment:
-    """The start given, checked; else jobs by decreasing threads, each on its fastest VM (serial
+    """Given start after a check; else jobs by decreasing threads, each on its fastest VM (serial
     dictatorship).
     """
     if start is not None:
@@ -132,8 +132,8 @@ def start_assignment(instance: Admission, start: Solution | None) -> Assignment:
 
 
 def best_cores(instance: Admission, machine: Integers) -> Assignment:
-    """The assignment of most total speed with each job on the VM given (-1 for none); a job left
-    without a core goes.
+    """Assignment of most total speed with each job on the VM given (-1 for none); a job without a
+    core is dropped.
     """
     from .kernels import RELATIVE, share
 
@@ -156,7 +156,7 @@ def best_cores(instance: Admission, machine: Integers) -> Assignment:
 
 
 class LocalSearch:
-    """The jobs' VMs, and what each change is worth.
+    """VMs of the jobs, and the gain of each change.
 
     Attributes
     ----------
@@ -183,11 +183,11 @@ class LocalSearch:
 
     @property
     def total(self) -> float:
-        """Total speed, each VM's cores shared best."""
+        """Total speed with the best sharing of each VM's cores."""
         return float(self._value.sum())
 
     def place(self, machine: Integers) -> None:
-        """Begin from these VMs."""
+        """Start from these VMs."""
         self.machine = np.array(machine, dtype=np.int64)
         self._refresh(range(self.instance.machines))
 
@@ -207,7 +207,7 @@ class LocalSearch:
             self._refresh(touched)
 
     def shake(self, draw: np.random.Generator) -> None:
-        """Throw a few jobs onto random VMs."""
+        """Move a few jobs to random VMs."""
         number = min(self.instance.jobs, int(draw.integers(2, 5)))
         jobs = draw.choice(self.instance.jobs, number, replace=False)
         before = set(self.machine[jobs].tolist())

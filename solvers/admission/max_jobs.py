@@ -1,4 +1,4 @@
-"""Serving as many jobs as there can be."""
+"""Assignments that serve the largest number of jobs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Most total speed, most jobs served, and one after the other, exactly."""
+"""Exact methods of admission: most total speed, most jobs served, and both lexicographically."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def optimal(
     engine: EngineName = "highs",
     limits: AdmissionLimits = LIMITS,
 ) -> Outcome:
-    """Most total speed any assignment can have, cores chosen by type inside each VM.
+    """Maximize total speed, with cores chosen by type inside each VM.
 
     Jobs need not take the fastest free cores first, as they do in the paper's schemes: the optimum
     hands out each VM's cores as is best for all.
@@ -103,7 +103,7 @@ def most_jobs(
     engine: EngineName = "highs",
     limits: AdmissionLimits = LIMITS,
 ) -> Outcome:
-    """Most jobs served, and among those assignments most total speed.
+    """Maximize the jobs served, and among those assignments total speed.
 
     Serving a job takes one core of any VM, so the most is the smaller of the jobs and the cores
     there are: no search. What is hard is the second level, most total speed while so many jobs run.

@@ -1,4 +1,4 @@
-"""Build an assignment job by job, and the constructive rule the exact methods begin with."""
+"""Assignments built job by job, and the constructive rule from which the exact methods start."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ...instances.admission.rules import core_order, job_ranking, speed_on, take
 
 
 class Draft:
-    """The free cores, and who has taken what.
+    """Free cores, and the cores that each job has taken.
 
     Attributes
     ----------
@@ -27,14 +27,14 @@ class Draft:
         self._cores = np.zeros((instance.jobs, instance.types), dtype=np.int64)
 
     def speed(self, j: int) -> Floats:
-        """(V,) the speed of job j on what is free of each VM."""
+        """(V,) speed of job j on the free cores of each VM."""
         return speed_on(
             self.free, self.instance.speed[j], self._order[j], int(self.instance.threads[j])
         )
 
     def place(self, j: int, v: int) -> None:
-        """Job j takes of VM v what it can use, fastest first; it stays unassigned when nothing is
-        free.
+        """Give job j the free cores of VM v that it can use, fastest first; without any it stays
+        unassigned.
         """
         cores = taken(self.free[v], self._order[j], int(self.instance.threads[j]))
         if cores.any():
@@ -42,7 +42,7 @@ class Draft:
             self._machine[j], self._cores[j] = v, cores
 
     def serve(self, jobs: Iterable[int], machine: Integers) -> None:
-        """Place the jobs in this order, each on its machine; -1 is none."""
+        """Place the jobs in this order, each on its VM; -1 is none."""
         for j in jobs:
             if machine[j] >= 0:
                 self.place(j, int(machine[j]))

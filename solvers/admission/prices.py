@@ -1,4 +1,4 @@
-"""Good prices: the least bound on total speed that prices of cores prove."""
+"""Prices of cores with the least bound on total speed that prices can prove."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ _ENTRIES, _ROUNDS = 200_000, 200  # numbers of a reply, all of which are kept, a
 
 
 def good_prices(instance: Admission, clock: Clock) -> tuple[Floats, float]:
-    """Prices (V, C) of cores and the bound on total speed they prove, near the linear relaxation's.
+    """Prices (V, C) of cores and the bound on total speed that they prove, near the linear
+    relaxation's.
 
     Cutting planes of `solvers.prices`, in which each job is a part, or some jobs are where all of
     them would take too much memory; a round is O(J V C log C).

@@ -90,9 +90,7 @@ class Search(Incumbent[Assignment, float]):
         self.columns: ColumnGeneration | None = None
 
     def part(self, share: float, most: float | None = None) -> Clock:
-        """A clock for one step: a share of the time that is left, and no more than `most`
-        seconds.
-        """
+        """Clock for one step: a share of the remaining time, at most `most` seconds."""
         return Clock(self.time.time_slice(1 / share, most))
 
     def search(self, route: str, engine: EngineName) -> None:
@@ -109,8 +107,8 @@ class Search(Incumbent[Assignment, float]):
                 run(self)
 
     def search_serving(self, most: int, engine: EngineName) -> None:
-        """Most total speed while `most` jobs are served: often the fastest assignment serves them
-        all anyway.
+        """Maximize total speed with `most` jobs served; the fastest assignment often serves them
+        already.
         """
         serving, value = self.best, self.value
         self.time = self.part(0.5)
@@ -128,7 +126,7 @@ class Search(Incumbent[Assignment, float]):
         self.later = Stop.FINISHED if self.closed else self.stop
 
     def then_jobs(self, engine: EngineName) -> None:
-        """Among the assignments as fast as the best, one that serves most jobs."""
+        """Among assignments as fast as the best, find one that serves most jobs."""
         first = level("total_speed", self.value, self.bound, self.closed)
         served = int(self.best.assigned.sum())
         most = most_possible(self.instance)
@@ -177,7 +175,7 @@ class Search(Incumbent[Assignment, float]):
         return replace(found, stop=self.stop) if found.stop is Stop.FINISHED else found
 
     def bounded_by(self, bound: float, by: str) -> None:
-        """Keep a bound, with its source in the certificate, if it is better."""
+        """Keep a bound, with its source for the certificate, if it is better."""
         if bound < self.bound:
             self.certificate["bound_from"] = by
         self.raise_bound(bound, by)
@@ -210,8 +208,8 @@ class Search(Incumbent[Assignment, float]):
         raise_if_interrupted(answer.stop)
 
     def _within_reach(self, keep: Booleans | None) -> bool:
-        """Whether time and memory allow the assignment program over these pairs; says it where
-        not.
+        """Whether time and memory allow the assignment program over these pairs; reports it
+        if not.
         """
         pairs = self.instance.jobs * self.instance.machines if keep is None else int(keep.sum())
         columns = pairs * (self.instance.cores.shape[1] + 1)
@@ -227,7 +225,7 @@ class Search(Incumbent[Assignment, float]):
         return True
 
     def _read(self, program: AdmissionProgram, point: Floats, engine: EngineName) -> Assignment:
-        """The assignment of a point; should its cores not be whole, they are found again with the
+        """Assignment of a point; if its cores are not integers, they are computed again with the
         VMs fixed.
         """
         found = program.assignment(point)
@@ -243,8 +241,8 @@ class Search(Incumbent[Assignment, float]):
     def _solved(
         self, program: AdmissionProgram, engine: EngineName, tells: bool = True
     ) -> EngineAnswer:
-        """What the engine makes of a program, begun at the best answer; it `tells` its bounds when
-        they are on speed.
+        """Engine's answer to a program, started at the incumbent; it `tells` its bounds when they
+        are on speed.
         """
         scale = program.scale
 
@@ -306,8 +304,8 @@ def generate_columns(search: Search) -> None:
 
 
 def list_sets(search: Search) -> None:
-    """Where the sets that a better answer could use are few, list them and solve an integer program
-    over them.
+    """List the sets of jobs whose reduced cost lies within the gap, where they are few, and solve
+    an integer program over them.
     """
     program = search.columns
     if program is None or search.time.expired or "listing" not in search.limits.routes:
@@ -325,7 +323,9 @@ def list_sets(search: Search) -> None:
 
 
 def solve_assignment(search: Search) -> None:
-    """Solve the assignment program without the pairs that prices rule out."""
+    """Solve the assignment program without the pairs of job and VM whose reduced cost exceeds the
+    gap.
+    """
     if search.time.expired or "program" not in search.limits.routes:
         search.stop = Stop.TIME_LIMIT
     else:

@@ -44,7 +44,7 @@ class Point:
         )
 
     def longest_step(self, by: Point) -> float:
-        """How far one may go in a direction and stay inside, at most 1."""
+        """Longest step in a direction that stays inside, at most 1."""
         longest = 1.0
         for value, change in (
             (self.cores, by.cores),
@@ -59,7 +59,7 @@ class Point:
 
 
 class Spending(NamedTuple):
-    """What each user spends, and how that changes with q, the cores and the prices.
+    """Spending of each user, and its derivatives by q, the cores and the prices.
 
     Attributes
     ----------
@@ -76,7 +76,7 @@ class Spending(NamedTuple):
 
 
 class CentralPath:
-    """A point near the central path, and Newton steps along it.
+    """Point near the central path, and Newton steps along it.
 
     Parameters
     ----------
@@ -96,14 +96,14 @@ class CentralPath:
         self.barrier = self.gap = np.inf
 
     def spending(self, paid: Floats, marginal: Floats) -> Spending:
-        """What users spend here; paid, marginal: (j,) prices, and what another core is worth. An
-        equilibrium's users pay for their cores.
+        """Spending of users at this point; paid, marginal: (j,) prices, and the marginal worth of a
+        core. An equilibrium's users pay for their cores.
         """
         bids = paid * self.at.cores
         return Spending(self.scaled_market.by_user(bids), np.zeros(1), paid, bids)
 
     def measure(self) -> None:
-        """Work out the gaps of all conditions, from which `step` goes."""
+        """Compute the gaps of all conditions, from which `step` starts."""
         scaled, at = self.scaled_market, self.at
         self._paid = paid = at.price[scaled.server]
         self._marginal = scaled.marginal(at.cores)
@@ -123,7 +123,7 @@ class CentralPath:
         self.gap = max(float(np.abs(part).max(initial=0.0)) for part in parts)
 
     def step(self) -> bool:
-        """Move one step from where `measure` was called; whether there was one to take."""
+        """Take one step from the point of the last `measure`; whether one was possible."""
         scaled, at, spending = self.scaled_market, self.at, self._spending
         user, server, money = scaled.user, scaled.server, at.money[scaled.user]
         # 1. with gaps still open mu must not run ahead of them; the closer, the bolder
@@ -168,7 +168,7 @@ class CentralPath:
 
 
 def equilibrium_path(scaled_market: ScaledMarket, price: Floats, bids: Floats) -> CentralPath:
-    """The path to an equilibrium, begun at prices (m,) above 0 and positive bids (j,)."""
+    """Path to an equilibrium from prices (m,) above 0 and positive bids (j,)."""
     paid = price[scaled_market.server]
     cores = np.maximum(bids / paid, 1e-8 * scaled_market.market.capacity[scaled_market.server])
     marginal = scaled_market.marginal(cores)

@@ -1,5 +1,5 @@
-"""Search for equilibrium prices: users' bids and best replies, the excess demand and its derivative
-in the logarithms of prices, and how far a candidate is from an equilibrium.
+"""State of a search for equilibrium prices: users' bids and best replies, the excess demand and its
+derivative in the logarithms of prices, and the error of a candidate.
 
 At log prices pi, let b_k(pi) be the money a best reply spends on job k, a = alpha / sum alpha over
 the user's active jobs, beta = f p / (1 - f), and g_k = (b_k - beta_k) / 2 for active jobs. Then
@@ -27,7 +27,7 @@ from .scaled_market import ScaledMarket
 
 @dataclass(frozen=True, eq=False)
 class Demand:
-    """What best replies at some prices ask for.
+    """Demand of best replies at some prices.
 
     Attributes
     ----------
@@ -46,7 +46,7 @@ class Demand:
 
 
 class Exchange:
-    """A market, and its users' last bids.
+    """Market with its users' last bids.
 
     Attributes
     ----------
@@ -67,26 +67,26 @@ class Exchange:
 
     @property
     def price(self) -> Floats:
-        """(m,) the prices that the last bids make (thesis section 3.3.2)."""
+        """(m,) prices implied by the last bids (thesis section 3.3.2)."""
         price: Floats = (self.money + self.scaled_market.fixed) / self.scaled_market.market.capacity
         return price
 
     @property
     def bought(self) -> Floats:
-        """(j,) the cores that the last bids buy."""
+        """(j,) cores bought by the last bids."""
         return self.bids / self.price[self.scaled_market.server]
 
     def bid(self, bids: Floats) -> None:
-        """Take these bids (j,) as the users'."""
+        """Set the users' bids (j,)."""
         self.bids, self.money = bids, self.scaled_market.by_server(bids)
 
     def round(self, rule: Rule = "corrected") -> None:
-        """Let users bid anew by a round of proportional response."""
+        """Update bids by a round of proportional response."""
         self.bids, self.money = rebid(self.scaled_market, self.price, self.bids, rule)
 
     def judge(self, cores: Floats, price: Floats) -> tuple[Allocation, Residuals]:
-        """The whole market's allocation from cores (j,) at prices (m,), every priced server giving
-        exactly all it has, and how far it is from an equilibrium.
+        """Allocation of the whole market from cores (j,) at prices (m,), every priced server giving
+        exactly its capacity, and its error as an equilibrium.
         """
         scaled, market = self.scaled_market, self.scaled_market.market
         found = scaled.allocation(cores, price)
@@ -106,7 +106,7 @@ class Exchange:
 
 
 def reply(scaled_market: ScaledMarket, price: Floats) -> Demand:
-    """Best replies at prices (m,), above 0 where somebody would pay."""
+    """Best replies at prices (m,), above 0 for servers that some user would pay for."""
     work, fraction, budget = scaled_market.work, scaled_market.fraction, scaled_market.budget
     if scaled_market.starts is not None:
         from . import user_kernels
@@ -126,7 +126,7 @@ def reply(scaled_market: ScaledMarket, price: Floats) -> Demand:
 
 
 def jacobian(scaled_market: ScaledMarket, at: Demand, damping: float = 0.0) -> UserBlocks:
-    """N at these replies (f < 1 everywhere), its diagonal raised by `damping` times itself."""
+    """N at these replies (f < 1 everywhere), with `damping` times its diagonal added."""
     share, gain = _entries(scaled_market, at)
     diagonal = at.price * scaled_market.market.capacity - scaled_market.by_server(gain)
     return UserBlocks(

@@ -38,7 +38,7 @@ _BATCH = 50  # rounds of proportional response between two looks at the certific
 
 @dataclass(frozen=True)
 class FisherLimits(Routed):
-    """Which routes of `fisher` follow the first rounds of proportional response."""
+    """Routes of `fisher` after the first rounds of proportional response."""
 
     routes: frozenset[str] = frozenset({"forest", "interior", "newton", "polish"})
 
@@ -149,7 +149,7 @@ def fisher(
 
 @dataclass
 class PriceSearch:
-    """The best candidate for an equilibrium so far, and what each route came to.
+    """Best candidate for an equilibrium so far, and the result of each route.
 
     Attributes
     ----------
@@ -179,24 +179,24 @@ class PriceSearch:
 
     @property
     def met(self) -> bool:
-        """Whether the certificate is met."""
+        """Whether the certificate is within the tolerance."""
         return self.error is not None and self.error.worst <= self.tolerance
 
     @property
     def settled(self) -> bool:
-        """Whether nothing is left to improve: the certificate is met, and best replies too ask for
-        what there is.
+        """Whether nothing is left to improve: the certificate is within the tolerance, and best
+        replies demand exactly the supply.
         """
         return self.met and self.error is not None and self.error.excess_demand <= self.tolerance
 
     @property
     def open(self) -> bool:
-        """Whether something is left to improve, and time to do it; true without any candidate."""
+        """Whether improvement is possible and time is left; true without any candidate."""
         return self.error is None or not (self.settled or self.clock.expired)
 
     @property
     def stop(self) -> Stop:
-        """Why the routes have stopped."""
+        """Stop of the routes."""
         if self.met:
             return Stop.FINISHED
         return Stop.TIME_LIMIT if self.clock.expired else Stop.ITERATION_LIMIT
@@ -206,12 +206,12 @@ class PriceSearch:
         return self.clock.expired
 
     def by(self, name: str) -> bool:
-        """Whether a route is one of those wanted."""
+        """Whether a route is one of the requested ones."""
         return self.route in ("auto", name) and name in self.routes
 
     def judge(self, rung: str, steps: int, cores: Floats, price: Floats) -> bool:
-        """Measure cores (j,) at prices (m,) and keep them when they are better; returns whether
-        they were.
+        """Measure cores (j,) at prices (m,) and keep them if they are better; returns whether they
+        are.
         """
         found, error = self.exchange.judge(cores, price)
         self.rungs.append(
@@ -231,7 +231,7 @@ class PriceSearch:
         return better
 
     def settle(self) -> tuple[Allocation, Residuals]:
-        """The best candidate and its error: of equal bids when there is none yet."""
+        """Best candidate and its error: that of equal bids if there is none yet."""
         exchange = self.exchange
         if self.error is None:
             exchange.bid(equal_bids(exchange.scaled_market))
@@ -241,7 +241,7 @@ class PriceSearch:
         return self.best, self.error
 
     def certificate(self) -> dict[str, Any]:
-        """What `Outcome.certificate` holds."""
+        """Entries of `Outcome.certificate`."""
         return {
             **asdict(self.settle()[1]),
             "tolerance": self.tolerance,
@@ -252,8 +252,8 @@ class PriceSearch:
         }
 
     def respond(self, rounds: int, near: float = 0.0) -> None:
-        """Rounds of proportional response, until no price moves by more than a share `near` of it,
-        then a look at the certificate.
+        """Run rounds of proportional response until no price changes by more than the fraction
+        `near`, then check the certificate.
         """
         done = 0
         for _ in range(rounds):
@@ -266,7 +266,7 @@ class PriceSearch:
         self.judge("proportional", done, self.exchange.bought, self.exchange.price)
 
     def follow_newton(self, rung: str, price: Floats, maximum: int = 40) -> None:
-        """Newton's method on log prices, and a look at the certificate."""
+        """Run Newton's method on log prices, then check the certificate."""
         at, steps = newton(
             self.exchange.scaled_market, price, self.goal, self.over, maximum=maximum
         )
@@ -274,7 +274,7 @@ class PriceSearch:
 
 
 def from_given_prices(search: PriceSearch) -> None:
-    """Where prices are given (`start`), try a few Newton steps from these."""
+    """If prices are given (`start`), take a few Newton steps from them."""
     exchange = search.exchange
     if search.begin is not None and exchange.smooth and search.by("newton"):
         known = exchange.priced_servers & (search.begin > 0)
@@ -352,7 +352,5 @@ tolerance.
 
 
 def _rank(error: Residuals, tolerance: float) -> tuple[float, float]:
-    """First the certificate, as far as the tolerance asks; then what best replies ask for beyond
-    what there is.
-    """
+    """Error of the certificate down to the tolerance; then the excess of demand over supply."""
     return max(error.worst, tolerance), error.excess_demand

@@ -1,5 +1,5 @@
-"""The most total utility when every user is guaranteed a share of what its endowment is worth, with
-a bound of our own.
+"""Most total utility when every user is guaranteed a share of its endowment's utility, with a bound
+computed here.
 
 For any weights lambda >= 0 the most of sum (1 + lambda_i) u_i over all allocations is a closed form
 W(lambda), server by server (`utilitarian`), and whoever guarantees u_i >= sigma b_i has a total
@@ -41,7 +41,7 @@ _WIDEST = 80.0  # logarithms of weights stay within this of each other
 
 @dataclass(frozen=True, eq=False)
 class Divided:
-    """Cores and what they are worth.
+    """Cores and their utilities.
 
     Attributes
     ----------
@@ -56,13 +56,11 @@ class Divided:
 
 
 class _Enough(Exception):
-    """Raised to end a search early: the time is up, or it is proved that there is nothing to
-    find.
-    """
+    """Raised to end a search early: time is up, or it is proved that nothing can be found."""
 
 
 class Guarantees:
-    """The frontier of total utility against the sharing index of a market, explored point by point.
+    """Frontier of total utility against the sharing index of a market, computed point by point.
 
     Parameters
     ----------
@@ -93,20 +91,20 @@ class Guarantees:
         self.unit = max(self.best.total, np.finfo(float).tiny)
 
     def bound(self, index: float) -> float:
-        """No allocation of this sharing index or more has a larger total utility: the least of all
-        lines found.
+        """Upper bound on the total utility of allocations with at least this sharing index: the
+        least of all lines found.
         """
         return min(most - index * slope for most, slope in self._lines)
 
     def divided(self, cores: Floats) -> Divided:
-        """What cores are worth; refuses cores that are not feasible."""
+        """Utilities of cores; refuses infeasible cores."""
         check(self.market, Allocation(cores))
         worth = user_utilities(self.market, cores)
         index = float(ratio(worth, self.static, np.inf)[self.guaranteed].min(initial=np.inf))
         return Divided(cores, float(worth.sum()), index)
 
     def raise_index(self) -> None:
-        """Find the allocation of largest index, and prove how large any can be.
+        """Find the allocation of largest index, and prove an upper bound on it.
 
         The index is at most W(w) / sum w_i b_i for any weights w of users, W the most of sum w_i
         u_i.
@@ -151,8 +149,8 @@ class Guarantees:
         self._deadline = None
 
     def most(self, index: float) -> Divided | None:
-        """The allocation of most total utility found whose sharing index is at least this; None
-        when none is known.
+        """Allocation of most total utility found with at least this sharing index; None if none is
+        known.
 
         The bound on it is `bound(index)` afterwards; it is optimal when the two agree to `PROVED`.
         """
@@ -195,9 +193,7 @@ class Guarantees:
         return self.unit * ratio(weight, self.static)
 
     def _line(self, weight: Floats) -> tuple[tuple[float, float], Divided]:
-        """The line that lambda = `weight` proves, and the allocation that is best at these
-        weights.
-        """
+        """Line that lambda = `weight` proves, and the best allocation at these weights."""
         cores, most = weighted_optimum(self.market, (1.0 + weight)[self.market.user])
         return (
             most * (1 + _ROUNDING),
@@ -214,8 +210,8 @@ class Guarantees:
             self.fairest = one
 
     def _repaired(self, one: Divided, index: float) -> list[Divided]:
-        """`one`, mixed with as little of the fairest allocation as lifts it to the index; utilities
-        are concave.
+        """`one`, mixed with as little of the fairest allocation as reaches the index; utilities are
+        concave.
 
         The least user's ratio is a concave function of the mixture, so the mixtures that keep the
         index are an interval that ends at the fairest.
@@ -236,8 +232,8 @@ class Guarantees:
         return [best]
 
     def _ask_program(self, index: float | None) -> list[Divided]:
-        """The convex program's cores, repaired, and a bound from its multipliers; for the most
-        index when it is None.
+        """Cores of the convex program after repair, and a bound from its multipliers; for the
+        largest index when `index` is None.
         """
         moving = self.market.useful & (self.market.parallel_fraction > 0)
         if not 0 < moving.sum() <= self.most_jobs or self.clock.expired:
@@ -270,7 +266,9 @@ class Guarantees:
         return []
 
     def _whole(self, share: Floats, job: np.ndarray) -> Floats:
-        """Shares as cores: slivers for the jobs with f = 0, and all of a server's cores in use."""
+        """Shares as cores: tiny parts for the jobs with f = 0, and all of a server's cores
+        in use.
+        """
         market = self.market
         cores = np.zeros(market.jobs)
         cores[job] = np.maximum(share, 0.0) * market.capacity[market.server[job]]
@@ -283,8 +281,8 @@ class Guarantees:
         return cores * ratio(market.capacity, used)[market.server]
 
     def _endowment(self) -> Floats:
-        """Every user's endowment, split equally over its jobs on each server; what nobody asks for
-        is not given.
+        """Endowment of every user, split equally over its jobs on each server; cores that nobody
+        uses are not given.
         """
         market = self.market
         useful = np.flatnonzero(market.useful)
@@ -301,7 +299,7 @@ class Guarantees:
 def _minimize(
     function: Callable[[Floats], tuple[float, Floats]], start: Floats, *, bounded: bool
 ) -> None:
-    """Walk down a convex function by its gradient; whatever is of use, `function` keeps."""
+    """Minimize a convex function by its gradient; `function` keeps useful points itself."""
     from scipy.optimize import minimize
 
     bounds = [(0.0, None)] * len(start) if bounded else None

@@ -57,7 +57,7 @@ _FREE = 1e-3  # share of its worth that a server without a price has as slack, a
 
 @dataclass(frozen=True, eq=False)
 class Bidders:
-    """Users whose bids follow from prices.
+    """Users whose bids are functions of prices.
 
     Attributes
     ----------
@@ -77,23 +77,23 @@ class Bidders:
     kept: float = -np.inf
 
     def by_server(self, money: Floats) -> Floats:
-        """(m,) the sums of money (k,) of the jobs."""
+        """(m,) sums of money (k,) of the jobs."""
         return total_by(self.server, money, len(self.capacity))
 
     def split(self) -> Floats:
-        """(k,) users' budgets, in proportion to work."""
+        """(k,) users' budgets divided in proportion to work."""
         start = np.searchsorted(self.user, np.arange(len(self.budget)))
         work = np.exp(self.taste - np.maximum.reduceat(self.taste, start)[self.user])
         money: Floats = work * (self.budget / np.add.reduceat(work, start))[self.user]
         return money
 
     def only(self, job: Any) -> Bidders:
-        """The same users with some of their jobs."""
+        """Same users with some of their jobs."""
         parts = {name: getattr(self, name)[job] for name in ("job", "user", "server", "taste")}
         return replace(self, **parts)
 
     def sample(self) -> Bidders | None:
-        """Some of many users, with as much money as all; None where a server is left out."""
+        """Sample of many users, with the total money of all; None if a server has no user in it."""
         step = len(self.budget) // _SAMPLE
         if step < _SAMPLED:
             return None
@@ -105,8 +105,8 @@ class Bidders:
 
 
 class Weights:
-    """What bids are in proportion to at log prices near `origin`, as a matrix of users and servers
-    whose largest entry of each user is 1 there.
+    """Weights to which bids are proportional at log prices near `origin`, as a matrix of users and
+    servers whose largest entry of each user is 1 there.
     """
 
     def __init__(self, bidders: Bidders, elasticity: float, origin: Floats) -> None:
@@ -126,7 +126,7 @@ class Weights:
             self.matrix = self.matrix.toarray()
 
     def at(self, price: Floats) -> Point:
-        """What users bid at log prices."""
+        """Bids of users at log prices."""
         bidders, power = self.bidders, self.power
         change = np.exp(power * (price - self.origin))
         total = self.matrix @ change + self.kept
@@ -184,7 +184,7 @@ class Point:
 
 @dataclass
 class Search:
-    """Prices that clear the market, and the Newton steps so far."""
+    """Market-clearing prices, and the number of Newton steps so far."""
 
     bidders: Bidders
     over: Callable[[], bool]
@@ -207,7 +207,7 @@ class Search:
         return kept
 
     def run(self, elasticity: float) -> None:
-        """Newton's method, by stages where bids react strongly to prices; jobs without bids are
+        """Run Newton's method, in stages where bids react strongly to prices; jobs without bids are
         dropped on the way.
         """
         users = len(self.bidders.budget)
@@ -230,7 +230,9 @@ class Search:
         self.settle(elasticity, _SETTLED)
 
     def settle(self, elasticity: float, enough: float) -> None:
-        """Newton steps for one elasticity until money and worth differ by `enough` in logarithm."""
+        """Take Newton steps for one elasticity until money and worth differ by `enough` in
+        logarithm.
+        """
         weights = Weights(self.bidders, elasticity, self.price)
         at = weights.at(self.price)
         slack = 0.1 * at.worth if elasticity == 0 else np.zeros(len(at.worth))
@@ -273,7 +275,7 @@ class Search:
 def equilibrium(
     market: Market, utility: Family, rho: float, over: Callable[[], bool]
 ) -> tuple[Allocation, int, Stop]:
-    """Cores and prices of the equilibrium, the Newton steps taken, and why they ended.
+    """Cores and prices of the equilibrium, the number of Newton steps, and why they ended.
 
     Parameters
     ----------
@@ -335,7 +337,7 @@ def equilibrium(
 
 
 def _renumbered(index: Integers, kept: Booleans) -> Integers:
-    """Indices among those kept, all of which are."""
+    """Indices of entries among those kept; every entry must be kept."""
     return index if kept.all() else (np.cumsum(kept) - 1)[index]
 
 
@@ -347,8 +349,8 @@ def exact_end(
     unit: float,
     over: Callable[[], bool],
 ) -> tuple[Floats, Floats] | None:
-    """Cores and prices of the equilibrium of linear utilities on the forest of bids; None where
-    pivots do not end.
+    """Cores and prices of the equilibrium of linear utilities on the forest of bids; None if pivots
+    do not end.
 
     Money that users keep is a server of price 1. The inverse of its price is increasing and
     piecewise linear in its cores, so that the secant method ends exactly.

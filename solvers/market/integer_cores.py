@@ -1,4 +1,4 @@
-"""Whole cores with the most Nash welfare, exactly, for small markets."""
+"""Integer cores with the most Nash welfare, exactly, for small markets."""
 
 from __future__ import annotations
 
@@ -25,13 +25,15 @@ _MOST_ROUNDS = 200  # programs solved, one for each allocation that is weighed
 def in_whole_cores(
     market: Market, allocation: Allocation, *, whole: bool = False
 ) -> tuple[()] | None:
-    """Whether an allocation does where `whole` cores are asked for: nothing to compare, or None."""
+    """Whether an allocation is feasible if `whole` cores are requested: nothing to compare, or
+    None.
+    """
     return None if whole and (allocation.cores != np.round(allocation.cores)).any() else ()
 
 
 def least_first(market: Market, allocation: Allocation) -> tuple[Fraction, ...] | None:
-    """What `leximin` compares: the sharing ratios, the least first, negative so that less is
-    better; None for an allocation that is not of whole cores.
+    """Values that `leximin` compares: the sharing ratios, the least first, negated so that less is
+    better; None for an allocation with fractional cores.
     """
     if in_whole_cores(market, allocation, whole=True) is None or not market.active.any():
         return None
@@ -41,7 +43,7 @@ def least_first(market: Market, allocation: Allocation) -> tuple[Fraction, ...] 
 def whole_nash_welfare(
     market: Market, *, time_limit: float | None = None, report: Report | None = None
 ) -> Outcome:
-    """The whole-core allocation with the most Nash welfare, by a MIP whose logarithms are cut by
+    """Integer allocation with the most Nash welfare, by a MIP whose logarithms are bounded by
     tangents.
 
     log u lies below each of its tangents, so the program with some tangents bounds the welfare from
@@ -93,7 +95,7 @@ def whole_nash_welfare(
 
 
 def _solved(program: LinearProgram, clock: Clock) -> EngineAnswer:
-    """The engine's answer in the time that is left; without any time left, none."""
+    """Engine's answer in the remaining time; none without any time left."""
     if clock.expired:
         return EngineAnswer(Status.UNKNOWN, Stop.TIME_LIMIT)
     return solve_program(program, time_limit=clock.left)

@@ -1,4 +1,4 @@
-"""The rounding to whole cores with the least envy, exactly, for small markets."""
+"""Rounding to integer cores with the least envy, exactly, for small markets."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ _RULES: tuple[Rule, ...] = ("user-deficit", "largest-remainder")
 
 
 def validate_least_envy(market: Market, time_limit: float | None) -> None:
-    """Refuse a market whose least envy is not defined or out of reach, or one that may take for
-    ever without a time limit.
+    """Refuse a market whose least envy is undefined or too hard, or too large to run without a time
+    limit.
     """
     if market.places.number.max(initial=0) > 1:
         raise InvalidOption(
@@ -49,7 +49,8 @@ def least_envy(
     time_limit: float | None = None,
     report: Report | None = None,
 ) -> Outcome:
-    """Round every job down or up so that the worst pair's envy index is as large as possible.
+    """Round every job's cores down or up so that the worst pair's envy index is as large as
+    possible.
 
     A user's utility and what another's cores are worth to it are linear in the 0/1 choices (one job
     per user and server). With theta the best index known, a MIP maximizes the least u_i(x_i) -
@@ -131,7 +132,7 @@ def _program(
 
 
 def _shared(market: Market, mine: Integers, theirs: Integers) -> tuple[Integers, Integers]:
-    """The jobs of two users on the servers they share, side by side."""
+    """Jobs of two users on the servers that they share, as parallel arrays."""
     _, first, second = np.intersect1d(
         market.server[mine], market.server[theirs], return_indices=True
     )

@@ -1,4 +1,4 @@
-"""Whole cores by leximin of the sharing ratios, exactly, for small markets.
+"""Integer cores by leximin of the sharing ratios, exactly, for small markets.
 
 Two integer programs a level: one raises the least ratio (HiGHS, in floats), one counts the fewest
 users that must stay at it (CP-SAT, in whole numbers, its rows a little wider than they should be).
@@ -45,8 +45,8 @@ def leximin(
     time_limit: float | None = None,
     report: Report | None = None,
 ) -> Outcome:
-    """Whole cores by leximin: the least sharing ratio as large as possible, then as few users there
-    as possible, and so on.
+    """Integer cores by leximin: the least sharing ratio as large as possible, then as few users
+    there as possible, and so on.
 
     The ratio is a user's utility over that of its endowment (`sharing_index`). Levels are exact
     fractions on the decimals as written (`instances.market.exact`), and only equal ratios tie,
@@ -89,7 +89,7 @@ def leximin(
 
 @dataclass(frozen=True)
 class _Level:
-    """A value that ratios take, and how many users must stand there."""
+    """Value of ratios, and the number of users that must have it."""
 
     value: Fraction
     users: int
@@ -107,8 +107,8 @@ class _Level:
 
 @dataclass(frozen=True)
 class _Short:
-    """Cores of one user's jobs and their exact ratio: with no more cores on any of them its ratio
-    is no larger.
+    """Cores of one user's jobs with their exact ratio, which is an upper bound for no more cores of
+    any job.
     """
 
     place: int
@@ -118,8 +118,8 @@ class _Short:
 
 @dataclass(frozen=True, eq=False)
 class _Marks:
-    """Columns that say at which level a user stands: one array (users,) per level, the level itself
-    being counted last.
+    """Columns that assign users to levels: one array (users,) per level, the level itself being
+    counted last.
     """
 
     at: list[Integers]
@@ -152,12 +152,12 @@ class LevelSearch:
 
     @property
     def settled(self) -> int:
-        """Users that stand at a level."""
+        """Number of users that have a level."""
         return sum(level.users for level in self.levels)
 
     @property
     def bound(self) -> float:
-        """No allocation has a larger least ratio."""
+        """Upper bound on the least ratio of every allocation."""
         return (
             float(self.levels[0].value)
             if self.levels
@@ -165,19 +165,19 @@ class LevelSearch:
         )
 
     def borne_out(self) -> bool:
-        """Whether the ratios of the best cores are the levels."""
+        """Whether the ratios of the best cores equal the levels."""
         return self._sorted == [level.value for level in self.levels for _ in range(level.users)]
 
     @property
     def next(self) -> Fraction:
-        """The next level as far as it is known: the best cores have no more users at the levels so
-        far than must be.
+        """Next level as far as known: the best cores have no more users at earlier levels than must
+        be.
         """
         return self._sorted[self.settled]
 
     def solve(self, value: Fraction | None) -> EngineAnswer:
-        """Raise the next level, or count the users that stay at `value`; points that fall short are
-        cut off.
+        """Raise the next level, or count the users that stay at `value`; points below their goal
+        are cut off.
         """
         while True:
             columns, program, marks = self._program(value)
@@ -194,8 +194,8 @@ class LevelSearch:
                 return answer
 
     def _cut(self, cores: Floats, marks: _Marks, point: Floats) -> bool:
-        """Whether some user falls short of what its row asked for; then that is ruled out. Keeps
-        the cores if they are best.
+        """Whether some user's ratio is below its row's goal; then that point is excluded. Keeps the
+        cores if they are best.
         """
         ratios = self.ratios.all(cores)
         ordered = sorted(ratios)
@@ -214,8 +214,8 @@ class LevelSearch:
         return found
 
     def _program(self, value: Fraction | None) -> tuple[CoreColumns, LinearProgram, _Marks]:
-        """The program that raises the next level (`value` None), or that counts the users that stay
-        at `value`.
+        """Program that raises the next level (`value` None), or counts the users that stay at
+        `value`.
         """
         columns = core_columns(self.market)
         builder = columns.builder
@@ -252,7 +252,7 @@ class LevelSearch:
         return columns, builder.build(), marks
 
     def _raised_column(self, builder: ProgramBuilder) -> int:
-        """The column of the next level, in units of `_unit`."""
+        """Column of the next level, in units of `_unit`."""
         low = float(self.next)
         top = float(self.tops[self.settled])
         self.unit = min(top, _WIDE * low) if low > 0 else top
@@ -268,8 +268,8 @@ class LevelSearch:
         place: int,
         marks: _Marks,
     ) -> None:
-        """Rows by which a user that fell short needs another core somewhere, or stands at a level
-        it reaches.
+        """Add rows: a user below its goal needs another core somewhere, or is at a level that it
+        reaches.
         """
         jobs = self.ratios.jobs[place]
         nothing = _Short(place, (0,) * len(jobs), Fraction(0))
@@ -291,8 +291,8 @@ class LevelSearch:
 
 
 def raise_level(search: LevelSearch) -> None:
-    """Raise the least ratio that is not settled by integer programs in floats, whose points are
-    measured in fractions.
+    """Maximize the least ratio of the users without a level by integer programs in floats, whose
+    points are measured in fractions.
     """
     while search.stop is Stop.FINISHED:
         before = search.next
@@ -304,8 +304,8 @@ def raise_level(search: LevelSearch) -> None:
 
 
 def count_users(search: LevelSearch) -> None:
-    """Count the fewest users that must stay at this level by an integer program in integers; where
-    none must, the level is raised again.
+    """Find the fewest users that must stay at this level by an integer program in integers; if
+    there is none, the level is raised again.
     """
     value = search.next
     answer = search.solve(value)
@@ -330,7 +330,5 @@ def _clipped(gain: Floats, most: float) -> Floats:
 
 
 def _reason(answer: EngineAnswer) -> Stop:
-    """Why an engine that proved nothing stopped; one that contradicts itself has no more iterations
-    to offer.
-    """
+    """Stop of an engine that proved nothing; one that contradicts itself has no more iterations."""
     return answer.stop if answer.stop is not Stop.FINISHED else Stop.ITERATION_LIMIT

@@ -1,6 +1,4 @@
-"""Linear systems on servers with one rank-one block per user: applied without being formed, or
-formed when small.
-"""
+"""Linear systems on servers with one rank-one block per user: matrix-free, or formed when small."""
 
 from __future__ import annotations
 
@@ -76,7 +74,7 @@ class UserBlocks:
         return self.diagonal + total_by(self.server, self.left * self.right, len(self.diagonal))
 
     def dense(self) -> Floats:
-        """N as a matrix."""
+        """N as a dense matrix."""
         from scipy.sparse import csr_array
 
         shape = (self.users, len(self.diagonal))
@@ -85,8 +83,8 @@ class UserBlocks:
         return cast("Floats", (left.T @ right).toarray() + np.diag(self.diagonal))
 
     def stiff(self) -> Callable[[Floats], Floats]:
-        """How to solve with N when of its off-diagonal entries only those between jobs that weigh
-        most are kept.
+        """Solver for N with only the off-diagonal entries between the jobs with the largest
+        weights.
 
         Where f is 1 or close to it, a user's jobs of equal value for money tie the prices of their
         servers together, with weights that grow without bound; such jobs are few (a forest at the
@@ -121,7 +119,7 @@ class UserBlocks:
 
 
 def solve_blocks(blocks: UserBlocks, right_side: Floats, rtol: float) -> Floats:
-    """N^-1 right_side to a residual of `rtol`, by the first of three that settles it.
+    """N^-1 right_side to a residual of `rtol`, by the first of three methods that reaches it.
 
     GMRES preconditioned by the diagonal, which is enough where f stays away from 1; GMRES
     preconditioned by the sparse LU of the stiffest entries; dense LU when the system is small. Rows
@@ -156,7 +154,7 @@ def _krylov(
     rtol: float,
     cycles: int,
 ) -> tuple[Floats, bool]:
-    """GMRES with the preconditioner `invert`; the answer, and whether it is settled.
+    """GMRES with the preconditioner `invert`; the solution, and whether it converged.
 
     It ends when the residual is `rtol`, and after a cycle that no longer halves it: rounding is all
     that is left where weights are far apart, and settled is what came to `ENOUGH`.
@@ -227,5 +225,5 @@ def least_residual(
 
 
 def length(vector: Floats) -> float:
-    """The root of the sum of squares, on one thread."""
+    """Euclidean norm, computed on one thread."""
     return math.sqrt(np.einsum("i,i->", vector, vector))

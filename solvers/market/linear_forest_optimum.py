@@ -1,5 +1,5 @@
-"""The end of a linear market (all f = 1): its equilibrium worked out from a forest of jobs, by
-pivots where that is wrong.
+"""Exact equilibrium of a linear market (all f = 1) from a spanning forest of bids, corrected by
+pivots.
 
 Where users pay for several servers, each is worth the same to them for their money: w_k / p_j = w_l
 / p_i. On a forest of jobs such equations say what all prices of a tree are relative to one, the
@@ -40,7 +40,7 @@ _LEAST_BID = (
 
 @dataclass
 class _State:
-    """Bids on the jobs of a forest, and money that stands on others beside it.
+    """Bids on the jobs of a forest, and money on other jobs.
 
     Attributes
     ----------
@@ -73,7 +73,7 @@ class _State:
 
 @dataclass(frozen=True, eq=False)
 class _Forest:
-    """A forest worked out.
+    """Money and prices of a spanning forest of bids.
 
     Attributes
     ----------
@@ -91,7 +91,7 @@ class _Forest:
     factors: SuperLU
 
     def flow(self, wanted: Floats) -> Floats:
-        """(jobs of the forest,) money on them that adds up to `wanted` (n + m,) at every user and
+        """(jobs of the forest,) money that adds up to `wanted` (n + m,) at every user and
         server.
         """
         result: Floats = self.factors.solve(wanted, trans="T")[: len(self.target)]
@@ -105,8 +105,8 @@ def forest_end(
     over: Callable[[], bool],
     most_rounds: int = 1000,
 ) -> tuple[Floats, Floats, int] | None:
-    """Cores (j,) and prices (m,) of an equilibrium, and the rounds of pivots it took; None when
-    time or rounds were up.
+    """Cores (j,) and prices (m,) of an equilibrium, and the number of pivot rounds; None when time
+    or rounds were up.
 
     Parameters
     ----------
@@ -151,9 +151,7 @@ def forest_end(
 
 
 def _best_jobs(scaled_market: ScaledMarket) -> tuple[Integers, Integers]:
-    """The job of most work of each user on each server, and for every job which of those stands for
-    it.
-    """
+    """Job of most work of each user on each server, and for every job the index of that job."""
     order = np.lexsort((-scaled_market.work, scaled_market.server, scaled_market.user))
     user, server = scaled_market.user[order], scaled_market.server[order]
     first = np.ones(len(order), dtype=bool)
@@ -164,8 +162,8 @@ def _best_jobs(scaled_market: ScaledMarket) -> tuple[Integers, Integers]:
 
 
 def _plant(state: _State, price: Floats) -> None:
-    """Choose the forest: the jobs with the most money of those whose share of it says more than
-    their price against them.
+    """Choose the forest: the jobs with the most money whose share of money favors them more than
+    their price does not.
     """
     from scipy.sparse import csr_array
     from scipy.sparse.csgraph import minimum_spanning_tree
@@ -247,8 +245,8 @@ def _worked_out(state: _State) -> _Forest:
 
 
 def _moved(state: _State, forest: _Forest) -> bool:
-    """Bids go to the forest's optimum, in each tree as far as none falls below 0; the jobs where
-    they stop leave.
+    """Move bids to the forest's optimum, in each tree until a bid reaches 0; the jobs where they
+    stop leave.
     """
     bids, target = state.bids[state.tree], forest.target
     of = forest.label[state.user[state.tree]]
@@ -261,9 +259,7 @@ def _moved(state: _State, forest: _Forest) -> bool:
 
 
 def _dropped(state: _State, stopped: Any, of: Integers) -> bool:
-    """Take the first of the jobs that stopped in each tree out of the forest; whether there was
-    any.
-    """
+    """Remove the first stopped job of each tree from the forest; whether there was any."""
     places = np.flatnonzero(stopped)
     leaving = places[np.unique(of[places], return_index=True)[1]]
     state.bids[state.tree[leaving]] = 0.0
@@ -272,7 +268,7 @@ def _dropped(state: _State, stopped: Any, of: Integers) -> bool:
 
 
 def _entered(state: _State, forest: _Forest, better: Floats) -> bool:
-    """Jobs that are better for their users' money enter, the best first, at most one for each tree;
+    """Add jobs with more utility per money for their users, the best first, at most one per tree;
     whether there was any.
     """
     users = state.scaled_market.market.users
@@ -297,8 +293,8 @@ def _entered(state: _State, forest: _Forest, better: Floats) -> bool:
 
 
 def _turned(state: _State, forest: _Forest, jobs: Integers) -> None:
-    """Money goes round the circle that each of these jobs closes in its tree, until a bid there is
-    used up.
+    """Move money around the cycle that each of these jobs closes in its tree, until a bid there is
+    0.
     """
     users = state.scaled_market.market.users
     wanted = np.zeros(len(forest.label))

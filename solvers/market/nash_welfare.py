@@ -1,4 +1,4 @@
-"""The most Nash welfare, whatever the family of utilities."""
+"""Allocation with the most Nash welfare, for every family of utilities."""
 
 from __future__ import annotations
 
@@ -111,8 +111,8 @@ def nash_welfare(
 
 
 def _spending(scaled_market: ScaledMarket, allocation: Allocation) -> dict[str, float]:
-    """How much of its budget each user would spend at the multipliers: all of it only if utilities
-    were homogeneous.
+    """Fraction of its budget that each user would spend at the multipliers: 1 only for homogeneous
+    utilities.
     """
     assert allocation.price is not None
     active = np.unique(scaled_market.user)

@@ -1,5 +1,5 @@
-"""Newton's method on log prices: find the prices at which the users' best replies ask for exactly
-what there is. Their derivative is that of `exchange`.
+"""Newton's method on log prices for market clearing: the users' best replies demand exactly the
+supply. The derivative is that of `exchange`.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ def newton(
     *,
     maximum: int = 40,
 ) -> tuple[Demand, int]:
-    """Newton steps on log prices from `price` until the excess demand is within `tolerance`, no
-    step helps, or time is up; returns the demand there and the number of steps.
+    """Take Newton steps on log prices from `price` until the excess demand is within `tolerance`,
+    no step helps, or time is up; returns the demand there and the number of steps.
 
     A step is cut to a factor e per price, halved while the excess does not fall, and when that
     fails the diagonal is raised (a step towards tatonnement). Each step costs O(jobs) for the
@@ -57,8 +57,8 @@ def newton(
 
 
 def _norm(at: Demand, capacity: Floats) -> float:
-    """The merit that a step must lower: the excess relative to each server's worth, root of the sum
-    of squares.
+    """Merit that a step must lower: Euclidean norm of the excess relative to each server's
+    worth.
     """
     worth = at.price * capacity
     return length(at.excess[worth > 0] / worth[worth > 0])

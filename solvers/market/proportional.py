@@ -1,5 +1,5 @@
-"""Proportional response dynamics: users bid in proportion to what their cores do for them (thesis
-section 3.3.2).
+"""Proportional response dynamics: users bid in proportion to the utility that their cores gave them
+(thesis section 3.3.2).
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def bids_at(scaled_market: ScaledMarket, price: Floats, cores: Floats) -> Floats
 def respond(
     scaled_market: ScaledMarket, bids: Floats, rule: Rule = "corrected"
 ) -> tuple[Floats, Floats]:
-    """One round: prices from bids, then bids from prices.
+    """Run one round: prices from bids, then bids from prices.
 
     The conditions for a best reply give U_ij = sqrt(w_ij f_ij p_j) s_ij(x_ij): at a fixed point the
     money on a job is proportional to it. The thesis prints sqrt(f_ij p_j) w_ij s_ij, whose fixed
@@ -58,8 +58,8 @@ def respond(
 def rebid(
     scaled_market: ScaledMarket, price: Floats, bids: Floats, rule: Rule = "corrected"
 ) -> tuple[Floats, Floats]:
-    """(j,) the bids of a round at these prices, which the bids of all users made: see `respond`;
-    (m,) the money on each server.
+    """(j,) bids of a round at these prices, which the bids of all users made: see `respond`; (m,)
+    money on each server.
     """
     factor = scaled_market.root_work if rule == "corrected" else scaled_market.work
     if scaled_market.starts is not None:

@@ -1,5 +1,5 @@
-"""Whole cores by a rule: every job gets its cores rounded down, and the spare cores are given out
-in an order.
+"""Rounding to integer cores by rules: every job's cores are rounded down, and spare cores are given
+out in an order.
 """
 
 from __future__ import annotations
@@ -18,17 +18,15 @@ _NOISE = 1e-9  # 2.9999999999 cores are three
 
 
 def round_by(market: Market, allocation: Allocation, rule: Rule) -> Allocation:
-    """The allocation in whole cores by a rule (`round_cores` says what the rules are), prices
-    kept.
-    """
+    """Allocation in integer cores by a rule (see `round_cores`), with unchanged prices."""
     whole, spare, open_jobs = split(market, allocation)
     give = _by_remainder if rule == "largest-remainder" else _by_deficit
     return Allocation(give(market, allocation.cores, whole, spare, open_jobs), allocation.price)
 
 
 def split(market: Market, allocation: Allocation) -> tuple[Floats, Integers, Integers]:
-    """Cores rounded down (k,), cores each server has left to give (m,), and the jobs that were
-    rounded down.
+    """Cores rounded down (k,), spare cores of each server (m,), and the jobs that were rounded
+    down.
     """
     whole = np.floor(allocation.cores + _NOISE)
     given = total_by(market.server, allocation.cores, market.servers)

@@ -1,5 +1,5 @@
-"""Whole cores from fractions: every job gets its cores rounded down or up, every server what it
-gave before.
+"""Rounding of fractional cores: every job's cores are rounded down or up, and every server gives as
+many as before.
 
 The thesis (section 3.4.4) says that rounding brings slight envy, and not how it rounds. With fewer
 cores than jobs no rounding can be fair: somebody gets nothing.
@@ -20,7 +20,7 @@ Rounding = Literal["none", "largest-remainder", "user-deficit", "least-envy"]
 
 
 def validate_rounding(market: Market, rounding: str, time_limit: float | None = None) -> None:
-    """Refuse a rounding that the market does not allow, or that may take for ever without a time
+    """Refuse a rounding that the market does not allow, or that may run forever without a time
     limit.
     """
     if rounding == "least-envy":
@@ -31,7 +31,7 @@ def validate_rounding(market: Market, rounding: str, time_limit: float | None = 
 def round_cores(
     market: Market, allocation: Allocation, rounding: Rounding, time_limit: float | None = None
 ) -> Allocation:
-    """The allocation in whole cores, prices kept.
+    """Allocation in integer cores, with unchanged prices.
 
     Parameters
     ----------
@@ -51,8 +51,8 @@ def round_until(
     time_limit: float | None = None,
     stop: Stop = Stop.FINISHED,
 ) -> tuple[Allocation, Stop]:
-    """As `round_cores`, for a method that stopped with `stop`; beside the answer, why the two
-    together stopped.
+    """Rounding as of `round_cores` after a method that ended with `stop`; also returns the stop of
+    both together.
 
     After an interrupt the least envy is no longer sought: the user-deficit rule takes its place.
     """

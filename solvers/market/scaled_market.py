@@ -1,5 +1,5 @@
-"""The part of a market that moves prices: jobs that can use a second core, scaled, and how an
-answer is put together.
+"""Scaled part of a market that determines prices: jobs that can use a second core; and the way back
+to whole allocations.
 
 Jobs of work 0 get nothing. Jobs of f = 0 run at full speed on any core at all, so each user that
 has some spends the fraction `EPSILON_BUDGET` of its budget on them, equally, whatever the prices:
@@ -44,7 +44,7 @@ _BYTES_PER_JOB = (
 
 @dataclass(frozen=True, eq=False)
 class ScaledMarket:
-    """Jobs with 0 < f and work > 0, and what the others spend.
+    """Jobs with 0 < f and work > 0, and the spending of the others.
 
     Attributes
     ----------
@@ -75,7 +75,7 @@ class ScaledMarket:
 
     @classmethod
     def of(cls, market: Market, unit: float | None = None) -> ScaledMarket:
-        """The scaled form of a market; refuses one that needs more memory than there is.
+        """Scaled form of a market; refuses one that exceeds the memory.
 
         Parameters
         ----------
@@ -121,7 +121,7 @@ class ScaledMarket:
 
     @cached_property
     def root_work(self) -> Floats:
-        """(j,) the square root of the jobs' work."""
+        """(j,) square root of the jobs' work."""
         return np.sqrt(self.work)
 
     @cached_property
@@ -131,23 +131,23 @@ class ScaledMarket:
 
     @property
     def priced_servers(self) -> Booleans:
-        """(m,) servers that somebody would pay for."""
+        """(m,) whether some user would pay for the server."""
         return (np.bincount(self.server, minlength=self.market.servers) > 0) | (self.fixed > 0)
 
     def by_user(self, values: Floats) -> Floats:
-        """(n,) what values (j,) of the jobs add up to for each user."""
+        """(n,) sums of the jobs' values (j,) by user."""
         return total_by(self.user, values, self.market.users)
 
     def by_server(self, values: Floats) -> Floats:
-        """(m,) the same for each server."""
+        """(m,) sums of the jobs' values (j,) by server."""
         return total_by(self.server, values, self.market.servers)
 
     def marginal(self, cores: Floats) -> Floats:
-        """(j,) w s'(x), what another core is worth to each job."""
+        """(j,) w s'(x), the marginal worth of a core for each job."""
         return self.work * marginal_speedup(cores, self.fraction)
 
     def curvature(self, cores: Floats, marginal: Floats) -> Floats:
-        """(j,) -w s''(x), how fast that falls."""
+        """(j,) -w s''(x), the rate at which the marginal worth falls."""
         return 2 * self.serial_share / (self.fraction + self.serial_share * cores) * marginal
 
     def price_of(self, bids: Floats) -> Floats:
@@ -156,8 +156,8 @@ class ScaledMarket:
         return total / self.market.capacity
 
     def allocation(self, cores: Floats, price: Floats) -> Allocation:
-        """The whole market's allocation from cores (j,); every priced server then gives
-        exactly all it has.
+        """Allocation of the whole market from cores (j,); every priced server gives exactly its
+        capacity.
         """
         market = self.market
         whole = np.zeros(market.jobs)

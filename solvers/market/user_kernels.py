@@ -1,5 +1,5 @@
-"""Compiled loops over users whose jobs stand together: the sums and products of `proportional`,
-`utility.fill` and `linear` in the same order, hence to the last bit.
+"""Compiled loops over users with contiguous jobs: sums and products of `proportional`,
+`utility.fill` and `linear` in the same order, hence equal to the last bit.
 
 User i has the jobs from starts[i] to starts[i + 1].
 """
@@ -134,8 +134,8 @@ def account(
     starts: Integers, server: Integers, work: Floats, fraction: Floats, budget: Floats,
     price: Floats, least_price: float, cores: Floats,
 ) -> tuple[Floats, Floats, float, float, float]:  # fmt: skip
-    """What `equilibrium.account` says of cores (j,): cores given and asked for by server (m,), and
-    the largest overspending, regret and share of a budget left over.
+    """Cores (m,) given and demanded by server, and the largest overspending, regret and unspent
+    share of a budget, as of `equilibrium.account`.
 
     Parameters
     ----------
@@ -175,7 +175,7 @@ def account(
 def outer(
     starts: Integers, server: Integers, left: Floats, right: Floats, vector: Floats
 ) -> Floats:
-    """(m,) the users' blocks of `linear.UserBlocks` times a vector (m,)."""
+    """(m,) users' blocks of `linear.UserBlocks` times a vector (m,)."""
     product = np.zeros(len(vector))
     for user in range(len(starts) - 1):
         inner = 0.0

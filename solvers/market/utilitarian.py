@@ -1,4 +1,4 @@
-"""The most total work any allocation can do, fractional or in whole cores."""
+"""Most total work of any allocation, fractional or in integer cores."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def utilitarian(
     report: Report | None = None,
     whole: bool = False,
 ) -> Outcome:
-    """Find the allocation with the most total utility, server by server.
+    """Maximize the total utility, server by server.
 
     Fractional: on each server the jobs' marginal utilities are made equal, in closed form as in a
     best reply. The bound is the Lagrangian dual at that marginal utility, computed on its own.
@@ -64,13 +64,13 @@ def utilitarian(
 
 @validate_options
 def greedy_cores(market: Market, *, time_limit: float | None = None) -> Allocation:
-    """Whole cores, each in turn to the job that gains most: see `utilitarian`."""
+    """Integer cores, each in turn to the job that gains most: see `utilitarian`."""
     return Allocation(_whole(market)[0])
 
 
 def weighted_bound(market: Market, weight: Floats) -> float:
-    """The most that sum weight_k w_k s(x_k) can be over all fractional allocations (a dual value,
-    so never too low).
+    """Upper bound on sum weight_k w_k s(x_k) over all fractional allocations (a dual value, so
+    never too low).
     """
     return weighted_optimum(market, weight)[1]
 
@@ -122,7 +122,7 @@ def _fractional(market: Market, work: Floats) -> tuple[Floats, float]:
 
 
 def _whole(market: Market) -> tuple[Floats, float]:
-    """Whole cores by the largest gains, and a dual bound."""
+    """Integer cores by the largest gains, and a dual bound."""
     total = np.floor(market.capacity + 1e-9).astype(np.int64)
     useful = np.bincount(market.server[market.useful], minlength=market.servers) > 0
     total = np.where(useful, total, 0)
@@ -151,8 +151,8 @@ def _whole(market: Market) -> tuple[Floats, float]:
 
 
 def _count(market: Market, least: Floats, total: Integers) -> Floats:
-    """(k,) how many of a job's gains are at least `least`: the first is w, the (c+1)st w f / ((f +
-    (1-f) c)(f + (1-f)(c+1))).
+    """(k,) number of a job's gains that are at least `least`: the first is w, the (c+1)st w f / ((f
+    + (1-f) c)(f + (1-f)(c+1))).
     """
     f, w = market.parallel_fraction, market.work
     most = total[market.server].astype(float)
@@ -169,7 +169,7 @@ def _count(market: Market, least: Floats, total: Integers) -> Floats:
 
 
 def gain_of_core(market: Market, cores: Floats) -> Floats:
-    """(k,) what one more core gains a job that has `cores` whole ones."""
+    """(k,) gain of one more core for a job with `cores` integer cores."""
     f = market.parallel_fraction
     before, after = f + (1 - f) * cores, f + (1 - f) * (cores + 1)
     later = f / np.where(before * after > 0, before * after, 1.0)
@@ -177,8 +177,8 @@ def gain_of_core(market: Market, cores: Floats) -> Floats:
 
 
 def _fill_ties(market: Market, cores: Floats, left: Integers, most: Floats) -> Floats:
-    """Give what is left to jobs whose next gains equal the last one taken (to rounding), lowest job
-    first.
+    """Give the remaining cores to jobs whose next gains equal the last one taken (to rounding),
+    lowest job first.
     """
     room = np.maximum(most - cores, 0)
     order = np.lexsort((np.arange(market.jobs), market.server))

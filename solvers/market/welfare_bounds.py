@@ -1,4 +1,4 @@
-"""Upper bounds on the Nash welfare that rest on duals worked out by us."""
+"""Upper bounds on the Nash welfare from dual values computed here."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from .utilitarian import weighted_bound
 
 
 def family_bound(market: Market, price: Floats, best: Floats) -> float:
-    """An upper bound on the Nash welfare of the families of `instances.market.families`, from
-    prices (m,) and the most (n,) each user can have at them.
+    """Upper bound on the Nash welfare of the families of `instances.market.families`, from prices
+    (m,) and the largest utility (n,) of each user at them.
 
     For any prices, sum B_i log u_i(x_i) <= sum B_i log v_i - sum B_i + sum p C over all
     allocations, v_i the utility of the best reply to p and B_i (Lagrangian dual of Eisenberg-Gale).
@@ -22,8 +22,8 @@ def family_bound(market: Market, price: Floats, best: Floats) -> float:
 
 
 def welfare_bound(market: Market, worth: Floats) -> float:
-    """An upper bound on the Nash welfare of any allocation, from the utilities (n,) of one: no
-    solver is trusted.
+    """Upper bound on the Nash welfare of any allocation, from the utilities (n,) of one: no solver
+    is trusted.
     """
     active = market.active
     total = float(market.budget[active].sum())
@@ -35,6 +35,6 @@ def welfare_bound(market: Market, worth: Floats) -> float:
 
 
 def _raised(welfare: float, slack: float) -> float:
-    """welfare x exp(slack); inf, which is no bound, beyond the floats."""
+    """welfare x exp(slack); inf, which is no bound, on overflow."""
     with np.errstate(over="ignore"):
         return float(welfare * np.exp(slack))

@@ -1,4 +1,4 @@
-"""The most Nash welfare of Amdahl utilities, by Newton steps along a central path.
+"""Most Nash welfare of Amdahl utilities, by Newton steps along a central path.
 
 At the answer all jobs with cores on a server have the same p = q_i w s'(x), q_i = B_i / u_i, and no
 other job would pay more. These are the conditions of `central_path`, where a user's rule was to
@@ -29,8 +29,8 @@ _ENOUGH = 0.3 * AGREE  # of the welfare: where welfare and bound agree without d
 
 
 def most_welfare(market: Market, clock: Clock) -> tuple[Allocation, float, float, Stop, int]:
-    """Cores and multipliers, their welfare, a bound on any welfare, why it stopped, and how many
-    steps it took.
+    """Cores and multipliers, their welfare, a bound on any welfare, the stop, and the number of
+    steps.
     """
     scaled_market = ScaledMarket.of(market)
     bids = equal_bids(scaled_market)
@@ -80,13 +80,13 @@ def _judged(
 def _better(
     one: tuple[Allocation, float, float], other: tuple[Allocation, float, float]
 ) -> tuple[Allocation, float, float]:
-    """The one that proves more of itself, with the lower of the two bounds."""
+    """Candidate with the smaller gap, with the lower of the two bounds."""
     found = other if other[2] - other[1] < one[2] - one[1] else one
     return found[0], found[1], float(np.fmin(one[2], other[2]))
 
 
 class WelfarePath(CentralPath):
-    """Newton steps towards the most welfare.
+    """Central path with Newton steps towards the most welfare.
 
     Parameters
     ----------
@@ -129,7 +129,7 @@ class WelfarePath(CentralPath):
         return self._serial + scaled_market.by_user(gained)
 
     def spending(self, paid: Floats, marginal: Floats) -> Spending:
-        """As if users spent q u, which is their budget at the most welfare."""
+        """Spending as if users spent q u, which is their budget at the most welfare."""
         worth, money = self._worth(self.scaled_market, self.at.cores), self.at.money
         by_cores = money[self.scaled_market.user] * marginal
         return Spending(money * worth, worth, by_cores, np.zeros(1))

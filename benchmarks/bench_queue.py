@@ -26,8 +26,7 @@ from form import Rows, parser
 
 from cotenant.cluster.measure.jobs import Job
 from cotenant.cluster.measure.measurement import JobRuns, Measurement, MeasurementRequest, Run
-from cotenant.cluster.measure.predictor import Predictor
-from cotenant.cluster.measure.profiles import profile_of
+from cotenant.cluster.measure.profiles import Predictor, profile_of
 from cotenant.cluster.measure.store import Store, opened
 from cotenant.cluster.run.coordinator import Coordinator
 from cotenant.cluster.run.dispatcher import Ended

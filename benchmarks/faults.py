@@ -527,7 +527,7 @@ FAULTS = r"""
 - if any(self.taken[group] >= most for group in groups):
 + if any(self.taken[group] > most for group in groups):
 
-@ cluster/plan/cards.py: cards of nodes that take no pods count as free
+@ cluster/plan/gpus.py: cards of nodes that take no pods count as free
 ? advice_gpus::test_gpus_on_cordoned_nodes_are_not_free
 - closed += free
 + pieces[free] += 1
@@ -552,7 +552,7 @@ FAULTS = r"""
 - reach = stdtrit(samples - 1, 1 - level / 2) * deviation / np.sqrt(samples)
 + reach = stdtrit(samples - 1, 1 - level / 2) * deviation / np.sqrt(samples - 1)
 
-@ cluster/measure/estimates.py: a deviation is that of a whole population
+@ cluster/measure/statistics.py: a deviation is that of a whole population
 ? running_measure::test_intervals_and_rounds_agree_with_students_t
 - logs.std(ddof=1)
 + logs.std()

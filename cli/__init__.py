@@ -46,15 +46,3 @@ def main() -> None:
             raise
         os.write(2, b"interrupted; nothing was written\n")
     raise SystemExit(code)
-
-
-def __getattr__(name: str) -> object:
-    if name == "app":
-        from .commands import app
-
-        return app
-    if name in ("BAD_INPUT", "DONE", "INTERRUPTED", "NO_ANSWER"):
-        from . import codes
-
-        return getattr(codes, name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -21,7 +21,7 @@ from .settings_file import read_settings
 
 if TYPE_CHECKING:
     from ..cluster.plan.answer import Answer
-    from ..cluster.report.model import Shown
+    from ..cluster.report.text_report import Shown
     from ..cluster.state.state import ClusterState
 
 States = Annotated[list[str], "STATE..."]

@@ -62,8 +62,7 @@ def fairness(
     from ..analysis.scheduling.fairness import fairness as judge
     from ..cluster.fairness.emit import emit as emitted
     from ..cluster.fairness.emit import require_form
-    from ..cluster.fairness.tables import debts_table, windows_table
-    from ..cluster.fairness.words import fairness_head, fairness_lines
+    from ..cluster.fairness.words import debts_table, fairness_head, fairness_lines, windows_table
 
     # 1. What is asked for, refused before any work where it is wrong.
     source, judging, asked = read_several((Source, Judging, Beside), settings)

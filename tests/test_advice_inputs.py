@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support.advice_states import budget, listed, node, pod, state
+from support.advice_states import budget, listed, node, pod
 from support.advice_words import lines_of, written
 from support.messages import approved, refused
 from support.terminal import run
@@ -54,16 +54,6 @@ def one_namespace(tmp_path: Path) -> str:
     return written(tmp_path, SHOP | {"items": items})
 
 
-@pytest.fixture
-def no_requests(tmp_path: Path) -> str:
-    """The shop without a single request."""
-    content = json.loads(json.dumps(SHOP))
-    for item in content["items"]:
-        for container in item["spec"].get("containers", []) if item["kind"] == "Pod" else []:
-            container.pop("resources", None)
-    return written(tmp_path, content)
-
-
 def whole(*items: dict[str, Any]) -> list[dict[str, Any]]:
     """Objects to which a DaemonSet's pod in kube-system and a budget are added."""
     own = pod("proxy-1", "n1", owner="DaemonSet", namespace="kube-system")
@@ -94,12 +84,6 @@ def test_warning_of_one_namespace_precedes_the_answer(one_namespace: str) -> Non
     for document in (advice.document(), drain(read, "n-2").document()):
         assert [each["code"] for each in document["state"]["warnings"]] == codes(read)
     assert words_of(lines_of(drain(read, "n-2"))).startswith("warning: all 15 pods")
-
-
-def test_pods_without_requests_are_named_in_answer(no_requests: str) -> None:
-    read = read_state([no_requests])
-    assert codes(read) == ["no-requests"]
-    approved(read.notes)
 
 
 def test_strict_mode_answers_nothing_with_warnings(one_namespace: str, tmp_path: Path) -> None:
@@ -184,14 +168,6 @@ def test_truncated_list_gives_a_warning(tmp_path: Path) -> None:
     read = read_from(tmp_path, *whole(node("n1"), pod("a-1", "n1")), metadata=about)
     assert [each.code for each in read.warnings] == ["truncated"]
     approved(f"{each.text}: {each.cure}" for each in read.warnings)
-
-
-def test_names_containing_proved_are_not_qualified() -> None:
-    read = state(node("n1"), node("n2"), pod("proved-1", "n1"), pod("a-1", "n2"))
-    assert codes(read) == ["no-pdb"]
-    text = words_of(lines_of(drain(read, "n1")))
-    assert "shop/proved-1: to n2" in text
-    assert "1 move (fewest, proved of the pods in this file)" in text
 
 
 def test_every_warning_code_is_documented() -> None:

@@ -5,23 +5,25 @@ drivers, owners, and pods of which the filters alone decide.
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 from support.advice_further import claim, csi_node, uses, volume
-from support.advice_states import HOST, ZONE, listed, node, pod, state
+from support.advice_states import HOST, ZONE, listed, node, pod, spread, state
 from support.advice_words import lines_of, written
 from support.messages import refused
 from support.terminal import run
 
+from cotenant.cluster.plan.buy import buy
 from cotenant.cluster.plan.drain import drain
 from cotenant.cluster.plan.fit import fit
 from cotenant.cluster.plan.nodes import advise
 from cotenant.cluster.report.emit import emit
 from cotenant.cluster.state.fields import Fields
 from cotenant.cluster.state.kubernetes import requests_of
-from cotenant.cluster.state.node_types import daemon_pods
+from cotenant.cluster.state.node_types import daemon_pods, read_types
 from cotenant.cluster.state.reading import read_state
 from cotenant.instances.problem.errors import InvalidFile
 
@@ -239,3 +241,15 @@ def test_added_daemon_set_has_pod_on_each_admitting_node(tmp_path: Path) -> None
     assert read_state([path], added=written(tmp_path, spec, "d.json")).ignored == {
         "RuntimeClass": 1
     }
+
+
+@pytest.mark.slow
+def test_buy_adds_nodes_until_min_domains_is_met(tmp_path: Path) -> None:
+    """12 pods on 3 domains at least; the old node holds one, so that none has more than two."""
+    types = written(tmp_path, "type,cpu,memory,pods,price\nt,1,5000Mi,10,1\n", "t.csv")
+    rule = {"labels": {"app": "w"}, "topologySpreadConstraints": spread("w", 1, HOST, minDomains=3)}
+    pods = [pod(f"w-{n}", "", "20m", "100Mi", **rule) for n in range(12)]
+    read = state(node("old", "100m", "100Mi"), *pods)
+    for given, number in ((read, 6), (replace(read, nodes=()), 3)):
+        found = buy(given, read_types(given, types))
+        assert (found.bought, len(found.arrivals)) == ({"t": number}, 12)

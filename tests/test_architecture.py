@@ -373,8 +373,8 @@ def test_importing_the_root_and_the_help_load_no_heavy_library() -> None:
     )
     subprocess.run([sys.executable, "-c", code], check=True)
     code = (
-        "import sys, cotenant.cli, typer.testing as t; r = "
-        "t.CliRunner().invoke(cotenant.cli.app, ['--help']); "
+        "import sys, cotenant.cli.commands as c, typer.testing as t; r = "
+        "t.CliRunner().invoke(c.app, ['--help']); "
         f"assert r.exit_code == 0; assert not set({heavy!r}) & set(sys.modules), "
         f"set({heavy!r}) & set(sys.modules)"
     )

@@ -331,12 +331,6 @@ def test_analyze_matchings_lists_stable_pairings() -> None:
     approved(other.stderr)
 
 
-@pytest.mark.slow
-def test_compare_names_omitted_methods_unless_chosen() -> None:
-    assert "left out: fewest-moves" in run("compare", "packing/tiny", "--time-limit", "0.1").stderr
-    assert "left out" not in run("compare", "packing/tiny", "-m", "FFD").stderr
-
-
 def test_every_command_has_examples_and_at_most_twelve_options() -> None:
     root = commands.command_tree()
     assert sorted(root.commands) == sorted(" ".join(SECTIONS.values()).split())

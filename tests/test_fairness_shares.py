@@ -15,8 +15,13 @@ from support.sacct import job, text_of
 from cotenant.analysis.scheduling.audit import audit
 from cotenant.analysis.scheduling.fairness import Fairness, fairness
 from cotenant.analysis.scheduling.fit import present_weights
-from cotenant.cluster.fairness.tables import debts_table
-from cotenant.cluster.fairness.words import fairness_head, fairness_lines, headline, known_to
+from cotenant.cluster.fairness.words import (
+    debts_table,
+    fairness_head,
+    fairness_lines,
+    headline,
+    known_to,
+)
 from cotenant.instances.scheduling.accounts import Source
 from cotenant.instances.scheduling.log import window
 

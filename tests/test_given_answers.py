@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 
 import cotenant
 from cotenant.analysis.run.given_answer import read_answer
-from cotenant.cli import app
+from cotenant.cli.commands import app
 from cotenant.instances.colocation import Colocation
 from cotenant.instances.problem import InvalidFile
 

@@ -9,7 +9,6 @@ import subprocess
 import sys
 import threading
 from pathlib import Path
-from types import FrameType
 from typing import Any
 
 import pytest
@@ -56,23 +55,6 @@ def test_deferred_interrupt_can_be_consumed() -> None:
         interrupt()
         assert put_off.interrupted
         assert not put_off.interrupted
-
-
-def test_foreign_signal_handlers_are_called_after_block() -> None:
-    heard = []
-
-    def own(number: int, frame: FrameType | None) -> None:
-        heard.append(number)
-
-    signal.signal(signal.SIGTERM, own)
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    with deferred() as put_off:
-        interrupt(signal.SIGTERM)
-        interrupt(signal.SIGINT)
-        assert heard == []
-    assert heard == [signal.SIGTERM]
-    assert not put_off.interrupted
-    assert signal.getsignal(signal.SIGTERM) is own
 
 
 def test_only_main_thread_defers_interrupts() -> None:
@@ -223,21 +205,6 @@ def test_interrupt_without_answer_exits_with_signal_code(
     stdout, line = ended(solving, code)
     assert stdout == ""
     approved(line)
-
-
-@pytest.mark.slow
-def test_signal_during_output_waits_for_complete_output(tmp_path: Path) -> None:
-    out = tmp_path / "result.json"
-    during = """
-from cotenant.analysis.run.result import Result
-write = Result.write
-Result.write = lambda result, path: (os.kill(os.getpid(), signal.SIGINT), write(result, path))
-"""
-    solving = command(during, "solve", "colocation/tiny", "-m", "GR", "--out", str(out))
-    stdout, line = ended(solving, 130)
-    assert "mean penalty 0.0425" in stdout
-    approved(line)
-    assert Result.read(out).objective == pytest.approx(0.0425)
 
 
 @pytest.mark.slow

@@ -127,19 +127,3 @@ def test_child_process_ignores_user_site(tmp_path: Path) -> None:
     program = f"import sys; sys.path[:] = {path!r}\n{EVERY_WAY}{ON_DASK}"
     run_in(tmp_path / "folder", program, python=base, PYTHONUSERBASE=str(home), PYTHONNOUSERSITE="")
     assert told(note).count("usercustomize") == 1, told(note)
-
-
-@pytest.mark.slow
-def test_child_process_imports_module_beside_script(tmp_path: Path) -> None:
-    """The folder of a script that a person runs is on its path, and so on its children's."""
-    (tmp_path / "bin").mkdir()
-    (tmp_path / "bin" / "policies.py").write_text(
-        "import cotenant\ndef mine(instance): return cotenant.solve(instance, 'GR').solution\n"
-    )
-    (tmp_path / "folder").mkdir()
-    program = """
-import cotenant, policies
-rows = cotenant.compare([cotenant.read("colocation/tiny")], [policies.mine], jobs=1).rows
-print([(row["method"], row["status"]) for row in rows])
-"""
-    assert run_in(tmp_path / "folder", program).strip() == "[('mine', 'feasible')]"

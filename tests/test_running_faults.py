@@ -144,20 +144,6 @@ def test_killed_supervisor_ends_its_group_and_is_replaced(lab: Path) -> None:
 
 
 @pytest.mark.slow
-def test_second_coordinator_is_refused(lab: Path) -> None:
-    queue(lab, [("a", "until test -e go; do sleep 0.05; done", "no")])
-    with started(lab) as process:
-        until(lambda: "a" in lines(lab, "begun"))
-        with started(lab) as second:
-            _, err = finished(second, code=2)
-        assert f"process {process.pid}" in err
-        (lab / "go").touch()
-        finished(process)
-    assert (states(lab), lines(lab, "begun")) == ({"a": "done"}, {"a": 1})
-    nothing_stays(lab)
-
-
-@pytest.mark.slow
 def test_next_command_kills_leftover_processes(lab: Path) -> None:
     queue(lab, [("a", "setsid sleep 600 & echo; sleep 600", "yes")])
     with started(lab) as process:

@@ -14,7 +14,6 @@ import pytest
 from support.fake_machine import SimulatedMachine, simulated_jobs
 from support.messages import approved, refused
 
-from cotenant.cluster.measure.estimates import estimate_penalties
 from cotenant.cluster.measure.measure import measure
 from cotenant.cluster.measure.plan import LEAST_LOOKS, first_pairs
 from cotenant.cluster.measure.profiler import MeasurementStatus, Summary
@@ -22,6 +21,7 @@ from cotenant.cluster.measure.profiles import profiles
 from cotenant.cluster.measure.statistics import (
     CONTROL,
     Observations,
+    estimate_penalties,
     interval,
     jackknife_plus,
     paired_loss,

@@ -30,11 +30,10 @@ from support.running_cases import (  # noqa: F401
 
 from cotenant.baselines.colocation import greedy
 from cotenant.cluster.measure.jobs import Job
-from cotenant.cluster.measure.predictor import Predictor
-from cotenant.cluster.measure.profiles import profile_of, profiles
+from cotenant.cluster.measure.profiles import Predictor, profile_of, profiles
 from cotenant.cluster.run.coordinator import Coordinator
+from cotenant.cluster.run.placement import WaitingQueue
 from cotenant.cluster.run.queue import QueuedJob
-from cotenant.cluster.run.waiting_jobs import WaitingQueue
 from cotenant.instances.colocation import Colocation
 from cotenant.instances.problem.errors import InvalidFile, InvalidInstance
 

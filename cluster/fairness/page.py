@@ -12,10 +12,20 @@ from ...analysis.report.content import PageFigure
 from ...analysis.report.table import Column, Table
 from ...analysis.report.tables import facts_table
 from ...analysis.scheduling.fairness import Fairness
-from ..report.model import PagePart
 from ..report.page import AnswerPage, write_page
-from .tables import debts_table, windows_table
-from .words import FLOWS, alone_words, because, headline, known_to, period, rests_on, verdict
+from ..report.text_report import PagePart
+from .words import (
+    FLOWS,
+    alone_words,
+    because,
+    debts_table,
+    headline,
+    known_to,
+    period,
+    rests_on,
+    verdict,
+    windows_table,
+)
 
 
 def write_fairness_report(

@@ -1,12 +1,14 @@
-"""Measurement on this computer: visits are run by a supervisor process, and no process is left
-behind.
+"""Measurement on this computer: visits are run by a supervisor process, no process is left behind,
+and the facts of the machine on which penalties depend are recorded.
 """
 
 from __future__ import annotations
 
+import hashlib
 import importlib
 import json
 import os
+import platform
 import secrets
 import subprocess
 import sys
@@ -22,7 +24,7 @@ from ...solvers.engines.interpreter import isolated
 from .jobs import Job
 from .measurement import JobRuns, Measurement, MeasurementRequest, Run
 from .supervisor import SEAT
-from .topology import Seats
+from .topology import SYSFS, Seats, cpu_text, read_word
 
 TOKEN = "COTENANT_MEASURE"
 """Environment variable by which every process of a store is known, were its supervisor killed."""
@@ -233,3 +235,37 @@ def _members(answers: list[dict[str, Any]], offset: float) -> tuple[JobRuns, ...
             )
         members.append(JobRuns(tuple(runs), answer["error"], answer["left"]))
     return tuple(members)
+
+
+def machine_facts(seats: Seats) -> dict[str, str]:
+    """Facts of this computer on which a penalty may depend; if one changes, the machine counts as
+    another one.
+    """
+    psutil = require_linux()
+    cpu: dict[str, str] = {}
+    with suppress(OSError):
+        for line in Path("/proc/cpuinfo").read_text(errors="replace").splitlines():
+            name, _, value = line.partition(":")
+            cpu.setdefault(name.strip(), value.strip())
+    return {
+        "machine": _identity(),
+        "processor": cpu.get("model name", platform.machine()),
+        "microcode": cpu.get("microcode", "unknown"),
+        "kernel": platform.release(),
+        "governor": read_word(SYSFS / f"cpu{seats.cpus[0]}/cpufreq/scaling_governor") or "unknown",
+        "threads of a core": read_word(SYSFS / "smt/control") or "unknown",
+        "memory": f"{psutil.virtual_memory().total / 2**30:.0f} GiB",
+        "seats": " | ".join(map(cpu_text, seats.parts)),
+        "shared": seats.shared,
+    }
+
+
+def fingerprint(facts: dict[str, str]) -> str:
+    """Short hash of the facts of a machine."""
+    return hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()[:12]
+
+
+def _identity() -> str:
+    """Identifier of this computer that does not reveal its name."""
+    name = read_word(Path("/etc/machine-id")) or platform.node()
+    return hashlib.sha256(f"cotenant {name}".encode()).hexdigest()[:12]

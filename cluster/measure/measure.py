@@ -18,9 +18,8 @@ from ...analysis.run.lock import locked
 from ...instances.problem.errors import InvalidOption
 from ...instances.problem.option_types import validate_options
 from ...instances.problem.options import require_settings
-from .command import Computer, kill_leftovers, require_linux
+from .command import Computer, fingerprint, kill_leftovers, machine_facts, require_linux
 from .jobs import Job
-from .machine import fingerprint, machine_facts
 from .measurement import Machine
 from .profiler import MeasurementStatus, Profiler, Summary
 from .settings import Settings

@@ -8,8 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .estimates import Estimates
-from .statistics import CONTROL, rounds_needed
+from .statistics import CONTROL, Estimates, rounds_needed
 
 ALONE = -2
 """The index of nobody, among co-runners."""

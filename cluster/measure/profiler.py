@@ -11,12 +11,11 @@ from typing import Any, Literal
 import numpy as np
 
 from ...instances.problem.errors import InvalidOption
-from .estimates import Estimates, estimate_penalties
 from .jobs import Job
 from .measurement import Machine, Measurement, MeasurementRequest
 from .plan import ALONE, LEAST_LOOKS, MOST_LOOKS, Cell, CellProgress, cell_progress, first_pairs
 from .settings import Settings
-from .statistics import CONTROL, Observations
+from .statistics import CONTROL, Estimates, Observations, estimate_penalties
 from .store import Store
 
 FIRST_TIMEOUT = 600.0

@@ -1,5 +1,5 @@
-"""Profiles of jobs from a store: penalties with intervals, failures, and the colocation
-instance.
+"""Profiles of jobs from a store: penalties with intervals, failures, and the colocation instance,
+also updated while a queue runs.
 """
 
 from __future__ import annotations
@@ -7,7 +7,7 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated, Any, Literal
 
 import numpy as np
@@ -17,11 +17,10 @@ from ...instances.colocation.instance import LEAST_PENALTY, Colocation
 from ...instances.colocation.missing import computed_penalty
 from ...instances.problem.errors import InvalidFile, InvalidOption
 from ...instances.problem.option_types import Above, validate_options
-from .estimates import Estimates, Voids, estimate_penalties
 from .plan import Cell
 from .settings import Time
-from .statistics import CONTROL, Observations, jackknife_plus
-from .store import Failed, Store, opened
+from .statistics import CONTROL, Estimates, Observations, Voids, estimate_penalties, jackknife_plus
+from .store import Failed, Store, StoredMeasurement, opened
 
 BLOCK = 6
 """Columns of the matrix that stand beside each other in 80 letters."""
@@ -327,3 +326,42 @@ def _voids(
 
 def _short(name: str) -> str:
     return name if len(name) <= LONGEST_NAME else f"{name[: LONGEST_NAME - 3]}..."
+
+
+class Predictor:
+    """Preference predictor: estimates of penalties, updated with every measurement.
+
+    Parameters
+    ----------
+    profile : of the store.
+    voids : what pairs that failed twice mean.
+    """
+
+    def __init__(
+        self, profile: JobProfiles, voids: Literal["forbid", "predict"] | None = None
+    ) -> None:
+        self._profile, self._voids = profile, voids
+        self._instance: Colocation | None = None
+
+    @property
+    def seen(self) -> Observations:
+        """Observations on which the estimates are based."""
+        return self._profile.seen
+
+    def add(self, look: StoredMeasurement) -> None:
+        """Add a measurement to the observations."""
+        self.seen.add(look)
+        self._instance = None
+
+    def instance(self) -> Colocation:
+        """Colocation instance of the estimates with their intervals: two jobs of each type, and one
+        machine for each type.
+        """
+        if self._instance is None:
+            profile = self._profile
+            types, confidence = len(profile.names), profile.estimates.confidence
+            now = replace(
+                profile, counts=(2,) * types, estimates=estimate_penalties(self.seen, confidence)
+            )
+            self._instance = now.instance(self._voids, machines=2.0 * types)  # or beside nobody
+        return self._instance

@@ -5,10 +5,9 @@ from __future__ import annotations
 from ...instances.problem.option_types import validate_options
 from ..plan.answer import Answer
 from .gpus import gpus_answer
-from .model import Shown
 from .resilience import drain_answer, repair_answer, safe_answer
 from .rooms import buy_answer, fit_answer
-from .text_report import nodes_answer
+from .text_report import Shown, nodes_answer
 
 _WORDS = {
     "nodes": nodes_answer, "drain": drain_answer, "safe": safe_answer,

@@ -8,11 +8,10 @@ from collections.abc import Iterator, Mapping
 from ...instances.problem.emitted import quoted
 from ..judge.scheduler_filters import Scheduler
 from ..plan.answer import RELEASED, Answer, CardUse
-from ..plan.cards import MIG, cards_together
+from ..plan.gpus import MIG, cards_together
 from ..plan.pending import why_refused
-from .model import Line, PagePart, Shown
 from .page import rows_part
-from .text_report import cut_short, ordering, plural, some, sure_of_moves
+from .text_report import Line, PagePart, Shown, cut_short, ordering, plural, some, sure_of_moves
 
 PIECES, PINS = 4, 2
 """Sizes of pieces, and reasons of pods that stay, that are named in a terminal."""

@@ -22,9 +22,10 @@ from ...instances.problem.option_types import validate_options
 from ..judge.scheduler_filters import Scheduler
 from ..plan.answer import Answer
 from ..state.node_types import TYPES, ZONE
-from .model import PagePart, Shown
 from .text_report import (
     GIVEN,
+    PagePart,
+    Shown,
     amount,
     as_sentence,
     detail_sentences,

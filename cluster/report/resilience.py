@@ -8,9 +8,10 @@ from dataclasses import replace
 from ..plan.answer import Answer
 from ..plan.safe import starts_again
 from ..state.state import Role
-from .model import Line, Shown
 from .page import rows_part
 from .text_report import (
+    Line,
+    Shown,
     cut_short,
     fewest,
     grouped,

@@ -7,9 +7,18 @@ from collections.abc import Iterator, Mapping
 
 from ..plan.answer import Answer, Proved
 from ..state.state import ClusterState
-from .model import Line, PagePart, Shown
 from .page import MAX_PENDING, rows_part
-from .text_report import amount, on_nodes, plural, preemption, some, sure_of_moves
+from .text_report import (
+    Line,
+    PagePart,
+    Shown,
+    amount,
+    on_nodes,
+    plural,
+    preemption,
+    some,
+    sure_of_moves,
+)
 
 EXPLAINED = 10
 """Pods that wait of which the reasons are looked for."""

@@ -1,5 +1,5 @@
-"""Text report of an answer about a cluster: the decision in ten lines, the details of a plan, and
-the phrases that all reports share.
+"""Text report of an answer about a cluster: the decision in ten lines, the details of a plan, the
+phrases that all reports share, and the data model of text and page.
 """
 
 from __future__ import annotations
@@ -8,16 +8,18 @@ import math
 import re
 import textwrap
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
 
+from ...analysis.report.content import PageFigure
+from ...analysis.report.table import Table
 from ...instances.problem.text import sanitize_for_terminal
 from ..judge.scheduler_filters import Scheduler
 from ..plan.answer import Answer, Proved
 from ..plan.pending import tally
 from ..state.constraints import GATES, NOMINATED
 from ..state.state import EMPTY_DIR, HOST_PATH, ClusterState, Role
-from .model import Line, Shown
 
 GIVEN = ("unbound-claims",)
 """Assumptions that places rest on: they stand before the answer."""
@@ -416,3 +418,59 @@ def wrapped(lines: Iterable[str]) -> list[str]:
             break_on_hyphens=False, break_long_words=False,
         )  # fmt: skip
     return texts
+
+
+@dataclass(frozen=True)
+class PagePart:
+    """Section of a page: sentences, tables and pictures; collapsed at first if `folded`."""
+
+    title: str
+    sentences: tuple[str, ...] = ()
+    tables: tuple[Table, ...] = ()
+    pictures: tuple[PageFigure, ...] = ()
+    folded: bool = False
+
+
+@dataclass(frozen=True)
+class Line:
+    """Sentence or list of a report.
+
+    Attributes
+    ----------
+    words : the sentence; of names what they are, of rows what one is called.
+    names, rows : the list: names, or each with what is said of it. Both are cut in a terminal.
+    title : of the list on a page.
+    number : the number that the sentence is about, on a page.
+    """
+
+    words: str
+    names: Sequence[str] = ()
+    rows: Sequence[tuple[str, str]] = ()
+    title: str = ""
+    number: str = ""
+
+
+@dataclass(frozen=True)
+class Shown:
+    """Report on an answer, for the terminal and the page.
+
+    Attributes
+    ----------
+    state, title, about : what was asked, and of what.
+    lines : the answer; the first decides.
+    complete : whether it is what was hoped for; None where that is not known.
+    advice : the answer whose moves it shows, if any.
+    no_plan : why nothing of it can be carried out; "" where it can.
+    fewer_nodes : whether that plan is for fewer nodes: what is proved of them is on the page then.
+    parts : what the page has besides.
+    """
+
+    state: ClusterState
+    title: str
+    about: str
+    lines: tuple[Line, ...]
+    complete: bool | None = True
+    advice: Answer | None = None
+    no_plan: str = ""
+    fewer_nodes: bool = False
+    parts: tuple[PagePart, ...] = ()

@@ -21,18 +21,16 @@ import numpy as np
 from ...analysis.colocation.batches import Policy
 from ...instances.problem.errors import InvalidFile
 from ...solvers.interrupts import Interrupts
-from ..measure.command import ENDED
-from ..measure.machine import fingerprint
+from ..measure.command import ENDED, fingerprint
 from ..measure.measurement import JobRuns, MeasurementRequest
-from ..measure.predictor import Predictor
+from ..measure.profiles import Predictor
 from ..measure.store import Store, StoredMeasurement
 from .dispatcher import Ended, Machines
-from .placement import losses, place
+from .placement import WaitingQueue, losses, place
 from .queue import QueuedJob
 from .queue_store import Entry, PlacedGroup, QueueStore, State
 from .settings import RunSettings
 from .status import QueueStatus, Summary
-from .waiting_jobs import WaitingQueue
 
 MOST_ATTEMPTS = 3
 """Times that a job which may be begun again is begun in all."""

@@ -12,8 +12,7 @@ from dataclasses import dataclass
 from queue import Empty, SimpleQueue
 from typing import Protocol, Self
 
-from ..measure.command import Computer
-from ..measure.machine import machine_facts
+from ..measure.command import Computer, machine_facts
 from ..measure.measurement import Measurement, MeasurementRequest
 from ..measure.topology import Seats
 

@@ -10,11 +10,9 @@ import numpy as np
 from ...analysis.colocation.recommender import Action
 from ...instances.colocation.instance import Colocation, Pairing
 from ...instances.problem.errors import InvalidFile
-from ..measure.predictor import Predictor
-from ..measure.profiles import profile_of
+from ..measure.profiles import Predictor, profile_of
 from ..measure.store import opened
-from .action_recommender import ActionRecommender, Reading
-from .placement import losses
+from .placement import ActionRecommender, Reading, losses
 from .queue_store import Entry, QueueStore
 
 

@@ -1,13 +1,26 @@
-"""Pairing of an epoch's jobs on machines, and their predicted penalties."""
+"""Pairing of an epoch's jobs on machines: the jobs that wait, their predicted penalties, and the
+action recommender: which agents should break away, with which partner, for which gain.
+
+Two agents break away if each of them gains more than `alpha`: they are a blocking pair. Gains are
+read within the intervals of what was measured: certain ones hold for every matrix within them,
+possible ones for some. Agents take part all the same, as in the papers; the recommendation is what
+`cotenant run advice` prints.
+"""
 
 from __future__ import annotations
 
+from collections import defaultdict, deque
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
 import numpy as np
 
-from ...analysis.colocation.batches import Policy, pair_oldest
-from ...instances.colocation.instance import Colocation, Pairing
-from .action_recommender import ActionRecommender, Types
-from .waiting_jobs import WaitingQueue
+from ...analysis.colocation.batches import Batch, Policy, Waiting, pair_oldest
+from ...analysis.colocation.recommender import Advice, recommend
+from ...instances.colocation.instance import Colocation, Integers, Pairing
+from ...instances.colocation.stability import Uncertainty, blocking_pairs
+from .queue_store import Entry
 
 
 def place(
@@ -56,3 +69,101 @@ def groups_of(pairing: Pairing) -> list[Types]:
     ]
     single = enumerate(pairing.single.tolist())
     return [*groups, *((kind,) for kind, times in single for _ in range(times))]
+
+
+Types = tuple[int, ...]
+"""The types on one machine, by seat: one, or two."""
+
+Reading = Literal["certain", "possible"]
+
+
+@dataclass(frozen=True)
+class ActionRecommender:
+    """Recommendations for the agents of a pairing.
+
+    Parameters
+    ----------
+    instance, pairing : the jobs that are placed. Where penalties have no intervals, gains are
+        certain and possible as they were measured.
+    alpha : the least gain for which an agent moves.
+    """
+
+    instance: Colocation
+    pairing: Pairing
+    alpha: float
+
+    def advised(self, reading: Reading) -> int:
+        """Number of agents in pairs that break away."""
+        read = self._uncertainty(reading)
+        return blocking_pairs(self.instance, self.pairing, self.alpha, uncertainty=read).agents
+
+    def advice(self, reading: Reading) -> tuple[Advice, ...]:
+        """Recommendation for every agent; see `recommender.recommend`."""
+        read = self._uncertainty(reading)
+        return recommend(self.instance, self.pairing, alpha=self.alpha, uncertainty=read)
+
+    def _uncertainty(self, reading: Reading) -> Uncertainty:
+        return "none" if self.instance.low is None else reading
+
+
+class WaitingQueue:
+    """Waiting jobs of a queue, by type and age.
+
+    Parameters
+    ----------
+    names : of the types.
+
+    Attributes
+    ----------
+    types : name -> place.
+    queue : how many jobs of each type wait, by age.
+    entries, attempts : of every job, by its row; attempts grow as jobs are begun.
+    """
+
+    def __init__(self, names: Sequence[str]) -> None:
+        self.types = {name: place for place, name in enumerate(names)}
+        self.queue = Waiting(len(names))
+        self.entries: dict[int, Entry] = {}
+        self.attempts: dict[int, int] = {}
+        self._ids: dict[tuple[int, int], deque[int]] = defaultdict(deque)
+
+    def arrive(self, entries: Iterable[Entry]) -> None:
+        """Add the queue entries in state `waiting` to the waiting jobs, the oldest first."""
+        added: dict[int, Integers] = {}
+        for entry in entries:
+            self.entries[entry.number] = entry
+            self.attempts[entry.number] = entry.attempts
+            if entry.state == "waiting":
+                kind = self.types[entry.kind]
+                self._ids[entry.age, kind].append(entry.number)
+                counts = added.setdefault(entry.age, np.zeros(len(self.types), dtype=np.int64))
+                counts[kind] += 1
+        for age, counts in added.items():
+            self.queue.add(age, counts)
+
+    def take(self, batch: Batch, groups: Iterable[Types]) -> list[tuple[int, ...]]:
+        """Take the oldest waiting jobs of the given types, for each group of types in a batch."""
+        taken: list[deque[int]] = [deque() for _ in self.types]
+        for age, counts in batch:
+            for kind in np.flatnonzero(counts).tolist():
+                waits = self._ids[age, kind]
+                taken[kind].extend(waits.popleft() for _ in range(counts[kind]))
+                if not waits:
+                    del self._ids[age, kind]
+        return [tuple(taken[kind].popleft() for kind in types) for types in groups]
+
+    def kinds(self, numbers: Iterable[int]) -> Types:
+        """Types of jobs by row number."""
+        return tuple(self.types[self.entries[number].kind] for number in numbers)
+
+    def put_back(self, numbers: Iterable[int]) -> None:
+        """Return jobs to the queue at their original age."""
+        batch = []
+        for number in numbers:
+            entry = self.entries[number]
+            kind = self.types[entry.kind]
+            counts = np.zeros(len(self.types), dtype=np.int64)
+            counts[kind] = 1
+            self._ids[entry.age, kind].append(number)
+            batch.append((entry.age, counts))
+        self.queue.put_back(batch)

@@ -30,8 +30,7 @@ from ...instances.problem.option_types import Above, AtLeast, validate_options
 from ...instances.problem.options import accepts, check_options
 from ...solvers.outcome import Status
 from ..measure.command import kill_leftovers, require_linux
-from ..measure.predictor import Predictor
-from ..measure.profiles import profile_of
+from ..measure.profiles import Predictor, profile_of
 from ..measure.store import kind_of, opened
 from ..measure.topology import choose_seats, divided_cpus, read_topology, require_pinning
 from .coordinator import Coordinator

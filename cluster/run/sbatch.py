@@ -11,15 +11,13 @@ import numpy as np
 from ...instances.problem.emitted import command_line, comment, quoted
 from ...instances.problem.errors import InvalidInstance
 from ...instances.problem.text import sanitize_for_terminal
-from ..measure.predictor import Predictor
-from ..measure.profiles import profile_of
+from ..measure.profiles import Predictor, profile_of
 from ..measure.store import opened
-from .placement import losses, place
+from .placement import WaitingQueue, losses, place
 from .queue import QueuedJob, read_queue
 from .queue_store import Entry
 from .run import DEFAULT_SETTINGS, policy_of, require_known, require_measured, settings_of
 from .settings import Settings
-from .waiting_jobs import WaitingQueue
 
 _STEP = "srun --exact --nodes=1 --ntasks=1 --cpus-per-task=$((SLURM_CPUS_ON_NODE / 2)) --mem=0 --"
 

@@ -312,22 +312,15 @@ class _Draw:
         for pod in self.some(self.pods, 0.5):
             pod["status"]["conditions"] = [{"type": "Ready", "status": self.one("True", "False")}]
         for n in range(int(self.rng.integers(1, 4))):
-            self.items.append(
-                {
-                    "kind": "PodDisruptionBudget",
-                    "metadata": {"name": f"more{n}", "namespace": "shop", "generation": 2},
-                    "spec": {
-                        "selector": self._selector(),
-                        **self.one({}, {"unhealthyPodEvictionPolicy": "AlwaysAllow"}),
-                    },
-                    "status": {
-                        "disruptionsAllowed": self.one(0, 0, 1, 2),
-                        "observedGeneration": self.one(1, 2, 2),
-                        "currentHealthy": self.one(0, 1, 2),
-                        "desiredHealthy": self.one(0, 1),
-                    },
-                }
-            )
+            about = {"name": f"more{n}", "namespace": "shop", "generation": 2}
+            policy = {"unhealthyPodEvictionPolicy": "AlwaysAllow"}
+            spec = {"selector": self._selector(), **self.one({}, policy)}
+            status = {
+                "disruptionsAllowed": self.one(0, 0, 1, 2), "observedGeneration": self.one(1, 2, 2),
+                "currentHealthy": self.one(0, 1, 2), "desiredHealthy": self.one(0, 1),
+            }  # fmt: skip
+            self.items.append({"kind": "PodDisruptionBudget", "metadata": about, "spec": spec,
+                               "status": status})  # fmt: skip
 
     def schedulers(self) -> None:
         for pod in self.some(self.free, 0.3):

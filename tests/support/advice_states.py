@@ -24,89 +24,57 @@ def node(
     labels = {HOST: name} | ({ZONE: zone} if zone else {}) | fields.pop("labels", {})
     spec = {key: fields.pop(key) for key in ("taints", "unschedulable") if key in fields}
     ready = [{"type": "Ready", "status": fields.pop("ready", "True")}]
+    room = {"cpu": cpu, "memory": memory, "pods": pods} | fields
     return {
-        "apiVersion": "v1",
-        "kind": "Node",
-        "metadata": {"name": name, "labels": labels},
-        "spec": spec,
-        "status": {
-            "allocatable": {"cpu": cpu, "memory": memory, "pods": pods} | fields,
-            "conditions": ready,
-        },
-    }
+        "apiVersion": "v1", "kind": "Node", "metadata": {"name": name, "labels": labels},
+        "spec": spec, "status": {"allocatable": room, "conditions": ready},
+    }  # fmt: skip
 
 
 def pod(
-    name: str,
-    on: str = "",
-    cpu: Any = "1",
-    memory: Any = "1Gi",
-    owner: str = "ReplicaSet",
+    name: str, on: str = "", cpu: Any = "1", memory: Any = "1Gi", owner: str = "ReplicaSet",
     **spec: Any,
-) -> dict[str, Any]:
-    """A pod with one container; `labels`, `annotations`, `phase` and whatever a spec has as fields."""
+) -> dict[str, Any]:  # fmt: skip
+    """A pod with one container; `labels`, `annotations`, `phase` and fields of a spec as fields."""
     about = {"name": name, "namespace": spec.pop("namespace", "shop")}
-    for key in ("labels", "annotations"):
-        if key in spec:
-            about[key] = spec.pop(key)
+    about |= {key: spec.pop(key) for key in ("labels", "annotations") if key in spec}
     if owner:
-        about["ownerReferences"] = [
-            {"kind": owner, "name": name.rpartition("-")[0] or name, "controller": True}
-        ]
+        of = {"kind": owner, "name": name.rpartition("-")[0] or name, "controller": True}
+        about["ownerReferences"] = [of]
     requests = {k: v for k, v in (("cpu", cpu), ("memory", memory)) if v}
     phase = spec.pop("phase", "Running" if on else "Pending")
     containers = spec.pop("containers", [{"name": "main", "resources": {"requests": requests}}])
-    return {
-        "apiVersion": "v1",
-        "kind": "Pod",
-        "metadata": about,
-        "spec": {"containers": containers, **({"nodeName": on} if on else {}), **spec},
-        "status": {"phase": phase},
-    }
+    spec = {"containers": containers, **({"nodeName": on} if on else {}), **spec}
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": about, "spec": spec,
+            "status": {"phase": phase}}  # fmt: skip
 
 
 def budget(name: str, app: str, allowed: int) -> dict[str, Any]:
     """A disruption budget for the pods of an app."""
     return {
-        "apiVersion": "policy/v1",
-        "kind": "PodDisruptionBudget",
+        "apiVersion": "policy/v1", "kind": "PodDisruptionBudget",
         "metadata": {"name": name, "namespace": "shop"},
         "spec": {"selector": {"matchLabels": {"app": app}}},
         "status": {"disruptionsAllowed": allowed},
-    }
+    }  # fmt: skip
 
 
 def apart(app: str, topology: str = HOST, **term: Any) -> dict[str, Any]:
     """Required anti-affinity against the pods of an app."""
-    return {
-        "podAntiAffinity": {
-            REQUIRED: [
-                {"labelSelector": {"matchLabels": {"app": app}}, "topologyKey": topology, **term}
-            ]
-        }
-    }
+    selector = {"labelSelector": {"matchLabels": {"app": app}}, "topologyKey": topology}
+    return {"podAntiAffinity": {REQUIRED: [selector | term]}}
 
 
 def near(app: str, topology: str = HOST) -> dict[str, Any]:
     """Required affinity to the pods of an app."""
-    return {
-        "podAffinity": {
-            REQUIRED: [{"labelSelector": {"matchLabels": {"app": app}}, "topologyKey": topology}]
-        }
-    }
+    return {"podAffinity": apart(app, topology)["podAntiAffinity"]}
 
 
 def spread(app: str, most: int = 1, topology: str = ZONE, **term: Any) -> list[dict[str, Any]]:
     """A DoNotSchedule spread of the pods of an app."""
-    return [
-        {
-            "maxSkew": most,
-            "topologyKey": topology,
-            "whenUnsatisfiable": "DoNotSchedule",
-            "labelSelector": {"matchLabels": {"app": app}},
-            **term,
-        }
-    ]
+    one = {"maxSkew": most, "topologyKey": topology, "whenUnsatisfiable": "DoNotSchedule",
+           "labelSelector": {"matchLabels": {"app": app}}}  # fmt: skip
+    return [one | term]
 
 
 def listed(*items: dict[str, Any]) -> dict[str, Any]:
@@ -138,16 +106,8 @@ def random_list(rng: np.random.Generator) -> dict[str, Any]:
             fields["ready"] = "False"
         if maybe(0.1):
             fields["labels"] = {"node-role.kubernetes.io/control-plane": ""}
-        nodes.append(
-            node(
-                f"n{n}",
-                int(rng.integers(3, 7)),
-                f"{rng.integers(3, 7)}Gi",
-                f"z{rng.integers(2)}",
-                pods=int(rng.integers(3, 7)),
-                **fields,
-            )
-        )
+        amounts = int(rng.integers(3, 7)), f"{rng.integers(3, 7)}Gi", f"z{rng.integers(2)}"
+        nodes.append(node(f"n{n}", *amounts, pods=int(rng.integers(3, 7)), **fields))
     items: list[dict[str, Any]] = []
     spreads = {
         app: spread(app, int(rng.integers(1, 3)), str(rng.choice([ZONE, ZONE, HOST])))
@@ -167,10 +127,8 @@ def random_list(rng: np.random.Generator) -> dict[str, Any]:
             spec["nodeSelector"] = {"disk": "ssd"}
         if maybe(0.2):
             spec["tolerations"] = [{"key": "gpu", "operator": "Exists"}]
-        requests = {
-            "cpu": f"{500 * rng.integers(1, 5)}m",
-            "memory": f"{512 * rng.integers(0, 5)}Mi",
-        }
+        cpu, memory = f"{500 * rng.integers(1, 5)}m", f"{512 * rng.integers(0, 5)}Mi"
+        requests = {"cpu": cpu, "memory": memory}
         main: dict[str, Any] = {"name": "main", "resources": {"requests": requests}}
         if maybe(0.1):
             main["ports"] = [{"containerPort": 80, "hostPort": 80}]

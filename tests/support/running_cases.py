@@ -16,8 +16,7 @@ import pytest
 from cotenant.baselines.colocation import greedy
 from cotenant.cluster.measure.jobs import Job
 from cotenant.cluster.measure.measure import measure
-from cotenant.cluster.measure.predictor import Predictor
-from cotenant.cluster.measure.profiles import profile_of
+from cotenant.cluster.measure.profiles import Predictor, profile_of
 from cotenant.cluster.measure.store import Store, opened
 from cotenant.cluster.run.coordinator import Coordinator
 from cotenant.cluster.run.queue import QueuedJob

@@ -484,11 +484,11 @@ BUDGET = {
     "verify": (4_803, 3_517),
     "baselines": (4_247, 2_254),
     "ask": (859, 407),
-    "cluster": (13_035, 8_963),
+    "cluster": (12_960, 8_924),
     "papers": (6_027, 4_395),
-    "cli": (3_583, 2_441),
-    "tests": (50_433, 39_926),
-    "benchmarks": (6_977, 5_407),
+    "cli": (3_570, 2_432),
+    "tests": (50_291, 39_803),
+    "benchmarks": (6_976, 5_406),
 }
 """Lines of each layer's Python files, and those of code (without blanks, comments and docstrings):
 whoever adds takes out, or changes a row in a commit of its own that says why.

@@ -83,7 +83,7 @@ FAULTS = r"""
 + cards = [max(int(g), int(top) // 2) for g, top in zip(card, tops, strict=True)]
 
 @ verify/packing_cards.py: a filling holds each size of share once
-? packing_cards::test_a_forged_price_of_a_card_proves_nothing
+? packing_cards::test_forged_card_price_in_proof_is_refused
 - while taken + size <= units:
 + if taken + size <= units:
 
@@ -278,7 +278,7 @@ FAULTS = r"""
 + unit = 1e9 * np.where(loose, 1 + np.abs(
 
 @ solvers/outcome.py: a value that is a millionth off the bound is optimal
-? agreement::test_gap_as_large_as_the_value_is_never_closed
+? agreement::test_gap_equal_to_value_is_not_optimal
 - AGREE = 1e-9
 + AGREE = 1e-6
 
@@ -413,7 +413,7 @@ FAULTS = r"""
 + for s in starts if release < s < 0
 
 @ analysis/run/verify_result.py: a result of another instance is taken for this one's
-? verify_result::test_changes_to_a_result_are_seen_or_listed
+? verify_result::test_check_detects_sampled_changes_of_a_result
 - if result.fingerprint and result.fingerprint != fingerprint(instance):
 + if result.fingerprint and not fingerprint(instance):
 
@@ -428,12 +428,12 @@ FAULTS = r"""
 + return Proved("certified", "", covered=(True,) * 999)
 
 @ analysis/run/verify_result.py: a proof about fewer answers shows a bound on all
-? verify_result::test_fewest_moves_are_proved_at_the_servers_that_were_asked_for
+? verify_result::test_check_proves_fewest_moves_at_requested_servers
 - more = [name for name in options if self.options.get(name) is None]
 + more = [name for name in options if name not in self.options]
 
 @ analysis/run/verify_result.py: what a certificate repeats is not compared with it
-? verify_result::test_every_entry_of_a_certificate_that_is_not_listed_is_computed_again
+? verify_result::test_check_recomputes_every_certificate_entry
 - self.broken += [] if value is ... else _differences(name, value, document[name])
 + self.broken += []
 

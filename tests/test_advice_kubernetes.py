@@ -74,7 +74,7 @@ IN_TREE = [
 @pytest.mark.sampled(4)
 @pytest.mark.parametrize("inline", [False, True])
 @pytest.mark.parametrize(("kind", "plugin", "driver"), IN_TREE)
-def test_a_volume_of_an_older_driver_counts_to_the_limit_of_its_csi_driver(
+def test_migrated_volume_counts_toward_csi_driver_limit(
     kind: str, plugin: str, driver: str, inline: bool
 ) -> None:
     """n1 may have one volume of the driver, and has it; another pod with one does not fit there."""

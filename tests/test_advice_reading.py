@@ -162,7 +162,7 @@ def test_file_without_state_is_refused_in_one_line(tmp_path: Path, content: Any)
     assert "\n" not in str(caught.value)
 
 
-def test_a_truncated_file_and_one_too_large_are_refused(
+def test_truncated_or_too_large_state_file_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = tmp_path / "state.json"

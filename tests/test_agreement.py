@@ -116,7 +116,7 @@ SCALED = (
     "name",
     ["colocation/tiny", "market/tiny", "admission/tiny", "packing/paper-example", "numa/kmeans"],
 )
-def test_objective_of_any_answer_is_within_scale(name: str) -> None:
+def test_metric_scale_bounds_objective_of_any_answer(name: str) -> None:
     instance = cotenant.read(name)
     for method in METHODS:
         if method.problem != instance.problem or method.kind == "simulation":
@@ -182,7 +182,9 @@ def pressed(knots: list[float], curve: list[float]) -> Groups:
         ),
     ],
 )  # fmt: skip
-def test_scale_ignores_what_no_answer_uses(instance: Instance, objective: str, most: float) -> None:
+def test_metric_scale_ignores_unusable_data(
+    instance: Instance, objective: str, most: float
+) -> None:
     assert scale(instance, objective) == pytest.approx(most, rel=1e-3)
 
 
@@ -201,7 +203,7 @@ def test_core_types_without_cores_do_not_change_optimum(method: str) -> None:
     )  # fmt: skip
 
 
-def test_gap_as_large_as_the_value_is_never_closed() -> None:
+def test_gap_equal_to_value_is_not_optimal() -> None:
     assert not agree(4.0, 7.0, 4e12)
     assert not agree(
         10.0**8, 10.0**8 + 1, scale(cotenant.read("colocation/tiny"), "blocking_pairs")
@@ -229,7 +231,7 @@ def test_proof_covers_claim_without_tolerance() -> None:
     assert not implies(Fraction(1, 3), math.nextafter(1 / 3, 0), "max", exact=True)
 
 
-def test_the_scale_follows_the_options_that_change_the_objective() -> None:
+def test_metric_scale_depends_on_objective_options() -> None:
     market, blade = cotenant.read("market/tiny"), cotenant.read("numa/kmeans")
     assert scale(market, "nash_welfare", utility="linear") > scale(market, "nash_welfare")
     assert scale(blade, "link_power", ht_energy=72.0, pcie_energy=75.0) > 1.9 * scale(

@@ -141,7 +141,7 @@ def test_the_package_list_names_exactly_the_folders_with_modules(tmp_path: Path)
 
 
 @pytest.mark.skipif(not (ROOT / ".git").exists(), reason="not a checkout")
-def test_the_root_has_at_most_32_entries() -> None:
+def test_root_folder_has_at_most_32_entries() -> None:
     files = subprocess.check_output(["git", "ls-files"], cwd=ROOT, text=True).splitlines()
     assert len({name.partition("/")[0] for name in files}) <= 32
 
@@ -213,12 +213,12 @@ def test_folders_of_the_cluster_import_lower_ones_and_only_the_command_line_impo
     assert up == []
 
 
-def test_the_judge_of_plans_shares_nothing_with_what_makes_them() -> None:
+def test_judge_of_plans_imports_no_planning_module() -> None:
     judge = imported_modules(ROOT / "cluster" / "judge" / "scheduler_filters.py")
     assert not any(module.startswith(("instances.packing", "solvers")) for module in judge)
 
 
-def test_measuring_real_jobs_imports_nothing_of_states_and_plans() -> None:
+def test_measure_and_run_folders_import_no_state_or_plan() -> None:
     for folder, allowed in (("measure", {"measure"}), ("run", {"measure", "run"})):
         seen = {
             module.split(".")[1]
@@ -283,7 +283,7 @@ MOST_LINES, MOST_LINES_OF = 700, {"cli": 250, "verify": 520}
 MOST_PARAMETERS = 12
 
 
-def test_no_module_is_long_and_no_function_takes_many_parameters() -> None:
+def test_module_length_and_parameter_count_are_limited() -> None:
     long, many = [], []
     for path in sources():
         place = path.relative_to(ROOT)
@@ -327,7 +327,7 @@ def test_a_problem_is_named_in_its_packages_the_registry_and_the_catalogue() -> 
 MOST_PATCHES = 60
 
 
-def test_monkeypatch_is_used_at_most_so_often() -> None:
+def test_number_of_monkeypatch_replacements_is_limited() -> None:
     # limits, clocks and engines are handed in; a fixture of conftest.py replaces what several need
     patch = re.compile(r"\b(monkey)?patch\.(setattr|setitem|delattr|delitem|object)\b")
     patches = {
@@ -338,7 +338,7 @@ def test_monkeypatch_is_used_at_most_so_often() -> None:
     assert sum(patches.values()) <= MOST_PATCHES, patches
 
 
-def test_only_the_seam_imports_the_solver_libraries() -> None:
+def test_only_engines_package_imports_solver_libraries() -> None:
     for path in sources():
         if path.is_relative_to(ROOT / "solvers" / "engines"):
             continue
@@ -356,9 +356,7 @@ ONE_WAY = {
 
 
 @pytest.mark.parametrize(("what", "where"), ONE_WAY.items(), ids=ONE_WAY.values())
-def test_one_file_alone_starts_interpreters_quotes_words_and_writes_csv(
-    what: str, where: str
-) -> None:
+def test_interpreter_start_quoting_and_csv_each_occur_in_one_module(what: str, where: str) -> None:
     found = [path for path in sources() if re.search(what, path.read_text())]
     assert found == [ROOT / where]
 
@@ -457,7 +455,7 @@ LACKING = {
 @pytest.mark.parametrize(
     "offered", [n for n, v in vars(Analysis).items() if isinstance(v, Offered)]
 )
-def test_each_problem_offers_everything_but_what_it_is_known_to_lack(offered: str) -> None:
+def test_every_problem_has_all_features_except_listed_ones(offered: str) -> None:
     lacking = {name for name in PROBLEM_NAMES if getattr(analysis_of(name), offered) is None}
     assert lacking == LACKING.get(offered, set())
 
@@ -514,7 +512,7 @@ def lines_of_code(path: Path) -> int:
 
 
 @pytest.mark.parametrize("layer", BUDGET)
-def test_layer_keeps_its_budget_of_lines_and_the_budget_follows_it_down(layer: str) -> None:
+def test_layer_line_count_equals_its_budget(layer: str) -> None:
     paths = sorted((ROOT / layer).rglob("*.py"))
     size = (
         sum(len(path.read_bytes().splitlines()) for path in paths),

@@ -291,7 +291,7 @@ def test_bound_covers_pairs_left_out_of_integer_program(cuts: bool) -> None:
 
 
 @pytest.mark.slow
-def test_complete_separates_fewest_pairs(reference: ModuleType) -> None:
+def test_completion_of_partial_pairing_separates_fewest_pairs(reference: ModuleType) -> None:
     """Against enumeration: the most agents of the partial pairing that any feasible pairing
     keeps.
     """
@@ -327,7 +327,7 @@ def test_complete_separates_fewest_pairs(reference: ModuleType) -> None:
     assert cornered > 0
 
 
-def test_complete_drops_forbidden_pairs() -> None:
+def test_completion_of_partial_pairing_drops_forbidden_pairs() -> None:
     instance = Colocation([[np.inf, 0.2], [0.3, 0.1]], [2, 2])
     too_many = Pairing([0, 1], [0, 1], [1, 5], [7, 0])
     found = complete(instance, too_many)
@@ -336,7 +336,7 @@ def test_complete_drops_forbidden_pairs() -> None:
         complete(instance, Pairing([], [], [], [0, 0, 0]))
 
 
-def test_complete_repairs_many_different_agents_with_one_exchange() -> None:
+def test_completion_of_partial_pairing_needs_one_exchange() -> None:
     """300 agents paired but two that may not share: one pair is opened for them."""
     rng = np.random.default_rng(0)
     penalty = rng.random((300, 300))
@@ -353,7 +353,7 @@ def test_complete_repairs_many_different_agents_with_one_exchange() -> None:
     assert np.triu(np.minimum(found.beside(), partial.beside())).sum() == 148
 
 
-def test_two_odd_components_are_infeasible_immediately() -> None:
+def test_colocation_with_two_odd_components_is_infeasible() -> None:
     group = np.repeat([0, 1], [151, 149])
     penalty = np.where(group[:, None] == group, np.random.default_rng(0).random((300, 300)), np.inf)
     instance = Colocation(penalty, np.ones(300, dtype=int))

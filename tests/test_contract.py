@@ -293,9 +293,7 @@ def unsourced(method: catalog.Method, instance: Instance, folder: Path) -> Itera
 
 @pytest.mark.sampled(4)
 @BOUNDED
-def test_bound_of_a_method_comes_from_where_the_catalog_says(
-    method: catalog.Method, tmp_path: Path
-) -> None:
+def test_bound_source_equals_catalog_entry(method: catalog.Method, tmp_path: Path) -> None:
     assert method.bound_source
     if suited(method) != cotenant.read("scheduling/figure-2"):  # proved by a search of a solver's
         method = replace(method, unproved="")
@@ -304,9 +302,7 @@ def test_bound_of_a_method_comes_from_where_the_catalog_says(
 
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(6, 8))
-def test_bounds_of_drawn_instances_come_from_where_the_catalog_says(
-    seed: int, tmp_path: Path
-) -> None:
+def test_bound_source_on_drawn_instances_equals_catalog_entry(seed: int, tmp_path: Path) -> None:
     wrong = [
         f"{method.name} on {instance}: {what}"
         for instance in drawn(seed)
@@ -319,7 +315,7 @@ def test_bounds_of_drawn_instances_come_from_where_the_catalog_says(
 
 @pytest.mark.sampled(6)
 @PER_METHOD
-def test_the_same_seed_gives_the_same_answer(method: catalog.Method) -> None:
+def test_equal_seeds_give_equal_answers(method: catalog.Method) -> None:
     first, second = contents(whole(method)), contents(ask(method))
     assert first == second or (method.name in SLICED and first[1:4] == second[1:4])
 
@@ -364,7 +360,7 @@ def test_interrupt_keeps_incumbent_and_valid_bound(method: catalog.Method, at: i
 
 @pytest.mark.sampled(3)
 @PER_METHOD
-def test_start_is_not_lost_and_invalid_start_is_harmless(method: catalog.Method) -> None:
+def test_exact_method_keeps_valid_start_and_ignores_invalid_one(method: catalog.Method) -> None:
     best = whole(method)
     if not accepts(method.resolve(), "start") or method.name in ("joint-optimum", "fisher"):
         return  # those take prices, or only what is in their strategy sets

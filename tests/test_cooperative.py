@@ -174,7 +174,7 @@ def test_inefficient_division_is_not_in_core() -> None:
 
 
 @pytest.mark.parametrize("seed", seeds(20, 3))
-def test_nucleolus_is_covariant_under_units_names_and_gifts(seed: int) -> None:
+def test_nucleolus_is_covariant_under_scaling_renaming_and_payments(seed: int) -> None:
     rng = random.Random(seed)
     values = drawn(rng, 7)
     players = len(values).bit_length() - 1
@@ -470,7 +470,7 @@ def test_commands_given_a_game_suggest_analyze_core(tmp_path: Path) -> None:
         approved(done.stderr)
 
 
-def test_the_command_prints_divisions_and_proves_the_nucleolus(tmp_path: Path) -> None:
+def test_analyze_core_prints_divisions_and_proves_nucleolus(tmp_path: Path) -> None:
     proof = tmp_path / "proof.json"
     done = terminal("analyze", "core", "scheduling/tiny", "--proof", str(proof), COLUMNS="80")
     assert done.returncode == 0, done.stderr

@@ -72,7 +72,7 @@ def test_ten_equal_accounts_on_eight_cpus_have_equal_debts(tmp_path, shares) -> 
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_accounts_renamed_debts_stay_within_the_printed_uncertainty(tmp_path, seed) -> None:
+def test_debts_of_renamed_accounts_stay_within_printed_error(tmp_path, seed) -> None:
     jobs = crowd(seed, "abcde")
     names = dict(zip("abcde", "ecabd", strict=True))
     source = Source(machines=8)
@@ -174,7 +174,7 @@ def test_windows_table_counts_cpus_with_divided_machines(tmp_path) -> None:
 
 
 @pytest.mark.skipif(not CASES.exists(), reason="COTENANT_DATA has no cases")
-def test_shared_cases_with_equal_shares() -> None:
+def test_equal_shares_give_equal_debts_in_shared_cases() -> None:
     ten = fairness(CASES / "ten-equal-accounts-on-8.sacct.txt", Source(machines=8))
     alike = [value for name, value in owed(ten).items() if name not in ("laba", "labj")]
     assert alike == pytest.approx([alike[0]] * 8, abs=1e-9)

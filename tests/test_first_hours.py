@@ -112,7 +112,7 @@ def test_colocation_from_frame_reads_slowdowns_and_refuses_missing_pairs() -> No
 
 
 @pytest.mark.parametrize("slowdown", [1.1, 0.98])
-def test_slowdowns_read_as_penalties_name_the_reader_in_words_of_the_caller(
+def test_slowdowns_given_as_penalties_name_the_right_reader(
     slowdown: float, tmp_path: Path
 ) -> None:
     path = tmp_path / "s.csv"

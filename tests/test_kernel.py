@@ -99,7 +99,7 @@ for _ in range(80):
 
 @pytest.mark.slow
 @pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="no interval timer here")
-def test_interrupts_at_random_moments_end_min_servers_with_its_answer() -> None:
+def test_min_servers_interrupted_at_random_keeps_answer() -> None:
     done = subprocess.run(
         [sys.executable, "-c", CHILD], capture_output=True, text=True, timeout=600, check=False
     )
@@ -138,7 +138,7 @@ def test_warm_without_a_folder_for_kernels_is_refused(cache: Path) -> None:
     approved(done.stderr)
 
 
-def test_kernel_is_compiled_anew_after_an_edit_of_a_file_whose_kernels_it_calls() -> None:
+def test_kernel_is_recompiled_after_edit_of_called_kernel() -> None:
     """The state that the event loop reads stands in a file of its own."""
     from cotenant.solvers.scheduling import game_kernels, kernels
 

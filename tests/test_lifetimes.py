@@ -132,7 +132,7 @@ def test_lifetimes_bounds_are_valid_and_above_volume() -> None:
 
 
 @pytest.mark.slow
-def test_unproved_claims_are_refused() -> None:
+def test_lifetimes_unproved_claims_are_refused() -> None:
     for method in ("min-peak", "hindsight"):
         proof = proved(cotenant.read("lifetimes/tiny"), method)
         assert proof.bound == proof.value
@@ -160,7 +160,7 @@ def test_lifetimes_prices_at_other_interval_are_refused() -> None:
             judged(**more)
 
 
-def test_invalid_answers_and_instances_are_named() -> None:
+def test_invalid_lifetimes_answers_and_instances_are_named() -> None:
     instance = cotenant.read("lifetimes/tiny", Lifetimes)
     for host in ([0] * 7, [0] * 8, [-1] + [0] * 7):
         with refused(InfeasibleSolution):

@@ -128,7 +128,7 @@ def test_guaranteed_values_equal_convex_program(seed: int) -> None:
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_guaranteed_answers_keep_their_index_and_the_largest_index_is_proved(seed: int) -> None:
+def test_guaranteed_frontier_respects_index_and_proves_largest(seed: int) -> None:
     market = drawn(seed)
     search = explored(market)
     assert search.fairest.index <= search.highest
@@ -170,7 +170,7 @@ def test_identical_users_have_one_sharing_index() -> None:
     assert found.points[0].reached == pytest.approx(1.0)
 
 
-def test_frontier_without_useful_jobs_or_for_other_families_is_empty() -> None:
+def test_sharing_frontier_without_useful_amdahl_jobs_is_empty() -> None:
     market = cotenant.read("market/tiny")
     assert price_frontiers(market.replace(work=np.zeros(market.jobs))) == ()
     assert price_frontiers(market, utility="linear") == ()

@@ -70,7 +70,7 @@ def test_equal_and_proportional_shares_by_hand() -> None:
     assert proportional_share(market).cores.tolist() == [4, 6, 2, 5]
 
 
-def test_g_i_with_full_profile_equals_g_ii_and_loses_utility_with_predictions() -> None:
+def test_greedy_filtered_with_full_profile_equals_greedy_oracle() -> None:
     market = drawn(users=60, servers=40, jobs=8)
     known, full = greedy_oracle(market), greedy_filtered(market, sampled=1.0)
     assert full.cores.tolist() == known.cores.tolist()

@@ -30,7 +30,7 @@ CONDA_NAMES = {"ortools": "ortools-python"}
 """Names of conda-forge that differ from those of the Python package index."""
 
 
-def test_version_and_date_are_the_same_wherever_they_are_written() -> None:
+def test_version_and_date_are_equal_in_all_files() -> None:
     assert CITATION["version"] == CONDA["context"]["version"] == PROJECT["version"]
     page = (ROOT / "docs" / "cite.md").read_text()
     assert f"version = {{{PROJECT['version']}}}" in page
@@ -41,7 +41,7 @@ def test_version_and_date_are_the_same_wherever_they_are_written() -> None:
     assert released[:1] in ([], [(PROJECT["version"], str(CITATION["date-released"]))])
 
 
-def test_the_conda_recipe_asks_for_what_the_wheel_asks_for() -> None:
+def test_conda_recipe_has_requirements_of_the_wheel() -> None:
     split = [re.fullmatch(r"([\w-]+)(\S*)", each) for each in PROJECT["dependencies"]]
     wanted = {CONDA_NAMES.get(each[1], each[1]): each[2] for each in split if each}
     wanted["python"] = PROJECT["requires-python"]
@@ -66,14 +66,14 @@ def test_supported_python_versions_are_tested() -> None:
     assert set(re.findall(r"FROM python:(\S+?)-slim", image)) <= named
 
 
-def test_home_page_is_written_in_all_places() -> None:
+def test_home_page_address_occurs_in_all_files() -> None:
     home = PYPROJECT["tool"]["cotenant"]["home"]
     assert CITATION.get("repository-code", "") == home
     assert CONDA["about"].get("homepage", "") == home
 
 
 @pytest.mark.parametrize("extra", ["plot", "cluster", "measure"])
-def test_what_is_missing_is_installed_by_the_names_of_its_libraries(extra: str) -> None:
+def test_missing_library_message_names_its_extra(extra: str) -> None:
     quoted = " ".join(f"'{each}'" for each in PROJECT["optional-dependencies"][extra])
     assert install(extra) == f"python -m pip install {quoted}"
 
@@ -156,14 +156,14 @@ def rows(text: str) -> list[list[str]]:
 
 
 @pytest.mark.slow
-def test_the_first_block_of_the_readme_prints_the_table_below_it() -> None:
+def test_readme_first_block_prints_its_table() -> None:
     command = BLOCKS[0].rpartition("&& cotenant ")[2].split()
     assert rows(run(*command, COLUMNS="80").stdout)[: len(rows(BLOCKS[2]))] == rows(BLOCKS[2])
 
 
 @pytest.mark.slow
 @pytest.mark.skipif(not (ROOT / ".git").exists(), reason="not a checkout that could be cloned")
-def test_the_first_block_of_the_readme_runs_in_a_fresh_clone(tmp_path: Path) -> None:
+def test_readme_first_block_runs_in_fresh_clone(tmp_path: Path) -> None:
     venv.create(tmp_path / "env", with_pip=True)
     path = f"{tmp_path / 'env' / 'bin'}{os.pathsep}{os.environ['PATH']}"
     outside = {k: v for k, v in os.environ.items() if k not in ("PYTHONPATH", "PYTHONHOME")}

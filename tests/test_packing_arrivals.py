@@ -78,7 +78,7 @@ def test_card_policies_equal_plain_implementation(seeds, policy):
 
 
 @pytest.mark.parametrize("seeds", ranges(2000, 40, 500), ids=str)
-def test_random_cards_are_feasible_and_leave_out_only_what_fits_nowhere(seeds):
+def test_random_card_policy_rejects_only_vms_that_fit_nowhere(seeds):
     for seed in seeds:
         given = arriving(seed)
         found = policies.random_card(given, rng=np.random.default_rng(seed))
@@ -87,7 +87,7 @@ def test_random_cards_are_feasible_and_leave_out_only_what_fits_nowhere(seeds):
             check(given.replace(partial=False), found)
 
 
-def test_random_cards_by_seed():
+def test_random_card_policy_depends_only_on_seed():
     # a whole card is left for the third VM where the first two share one
     given = Packing(capacity=[[9]], demand=[[1], [1]], request=[2, 1], servers=[1], partial=True,
                     cards=[2], card_units=2, card_share=[1, 0], card_demand=[0, 1],
@@ -125,7 +125,7 @@ def one_server(free: int, **fields: object) -> Packing:
         (9, (0, 0), 0),
     ],
 )
-def test_fragments_of_worked_cases(free, room, fragments):
+def test_card_fragments_by_hand(free, room, fragments):
     from cotenant.baselines.packing import arrival_kernels as kernels
 
     given = one_server(9)
@@ -142,7 +142,7 @@ def test_fragments_of_worked_cases(free, room, fragments):
     assert kernels.fragments(closed, 0, np.array([free]), np.array(room)) == 4 * sum(room)
 
 
-def test_typical_types_are_the_most_wanted_without_what_is_not_scored():
+def test_typical_vm_types_are_most_requested_scored_types():
     given = Packing(
         capacity=[[9, 9]], demand=[[2, 1], [2, 5], [1, 1], [3, 1]], request=[3, 2, 4, 1],
         servers=[9], partial=True, cards=[2], card_units=10, card_share=[4, 4, 4, 4],
@@ -173,14 +173,14 @@ def test_required_vm_that_fits_nowhere_is_named():
     ],
     ids=str,
 )
-def test_instances_of_another_kind_are_refused(fields):
+def test_card_policies_refuse_instances_without_cards(fields):
     given = one_server(9).replace(**fields)
     with refused(InvalidInstance):
         policies.fragmentation_gradient(given)
 
 
 @pytest.mark.parametrize("arrival", [[0, 0, 1], [0, 0, 1, 4], [0, 1, 1, 2]], ids=str)
-def test_arrivals_that_are_not_the_requests_are_refused(arrival):
+def test_arrival_order_different_from_requests_is_refused(arrival):
     with refused(InvalidInstance):
         one_server(9, arrival=arrival)
 
@@ -211,7 +211,7 @@ def lists(tmp_path) -> Callable[..., Packing]:
     return read
 
 
-def test_pods_come_in_the_order_of_the_list_on_cards_of_the_models_they_ask_for(lists):
+def test_alibaba_pods_keep_list_order_and_card_models(lists):
     found = lists()
     assert found.capacity.tolist() == [[32000, 1000], [8000, 500], [9000, 500]]
     assert (found.server_count.tolist(), found.cards.tolist()) == ([2, 1, 1], [2, 0, 8])
@@ -229,7 +229,7 @@ def test_pods_come_in_the_order_of_the_list_on_cards_of_the_models_they_ask_for(
     assert lists(PODS.replace("V100|T4", ""), servers=2, copies=2).requested.tolist() == [6, 2, 2]
 
 
-def test_pods_alive_at_a_second(lists):
+def test_alibaba_pods_running_at_given_second_are_read(lists):
     ends = PODS.replace("gpu_spec", "gpu_spec,creation_time,deletion_time").splitlines()
     times = [f"{row},{at},{at + 10}" for at, row in enumerate(ends[1:])]
     found = lists("\n".join([ends[0], *times]), at=12)
@@ -252,7 +252,7 @@ def test_invalid_pod_lists_are_refused(lists, change):
         lists(PODS.replace(old, new, 1))
 
 
-def test_a_demand_without_cards_is_refused(lists, tmp_path):
+def test_alibaba_demand_without_cards_is_refused(lists, tmp_path):
     lists()
     with refused(InvalidOption):
         alibaba_openb(tmp_path / "pods.csv", nodes=str(tmp_path / "nodes.csv"), demand=1.3)
@@ -263,7 +263,7 @@ def test_a_demand_without_cards_is_refused(lists, tmp_path):
         lists(PODS.splitlines()[0] + "\nu,9500,100,8,1000,G2")
 
 
-def test_drawn_pods_are_shuffled_and_end_at_the_demand(lists):
+def test_drawn_alibaba_pods_reach_target_demand_in_random_order(lists):
     given, units = np.array([0, 1, 2, 2, 2]), np.array([300, 1000, 0])
     orders = set()
     for seed in range(60):
@@ -290,7 +290,7 @@ PUBLISHED = (
 
 
 @pytest.mark.slow
-def test_the_experiment_sets_means_and_bounds_beside_the_published_ones(lists, tmp_path):
+def test_fgd_experiment_compares_means_and_bounds_with_published(lists, tmp_path):
     from cotenant.papers.fgd import allocation
 
     pods = PODS.replace("u,9500,100,8,1000,G2\n", "")

@@ -60,7 +60,7 @@ TWO = Packing(
     ],
     ids=str,
 )
-def test_fields_that_do_not_go_together_are_refused(fields):
+def test_contradicting_card_fields_are_refused(fields):
     with refused(InvalidInstance):
         TWO.replace(**fields)
 
@@ -235,7 +235,7 @@ def _doubled(proof: Any) -> None:
     proof["claim"]["bound"] = None  # the claim is not what is wrong with it
 
 
-def test_a_forged_price_of_a_card_proves_nothing():
+def test_forged_card_price_in_proof_is_refused():
     made = proved(WASTE, "max-gpus", max_gpus(WASTE, limits=CardLimits(columns=0)))
     [level] = made.proof.levels
     assert level.value < level.bound < 100
@@ -353,7 +353,7 @@ def test_max_gpus_of_amounts_in_the_billions_ends_at_the_optimum(instance, perce
     assert (result.status, result.objective) == ("optimal", pytest.approx(float(percent)))
 
 
-def test_max_gpus_tells_optima_apart_that_differ_by_one_unit_of_a_trillion():
+def test_max_gpus_distinguishes_optima_differing_by_1e_12():
     half = 5 * 10**11
     one = {"demand": [[1], [1]], "partial": True, "cards": [1], "card_units": 2 * half}
     instance = Packing(

@@ -163,7 +163,7 @@ def test_removed_patterns_do_not_change_master_value() -> None:
 
 
 @pytest.mark.parametrize("seed", seeds(100, 4))
-def test_best_patterns_equal_enumeration(seed: int) -> None:
+def test_pricing_patterns_of_least_reduced_cost_equal_enumeration(seed: int) -> None:
     rng = np.random.default_rng(seed)
     problem = presolve(brute.random_requests(rng, 1, 8), costs=False)
     profit = rng.integers(0, 50, size=problem.types)

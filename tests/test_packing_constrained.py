@@ -267,7 +267,7 @@ def _started(made: Packing) -> tuple[MovesSearch, Placement]:
 
 
 @pytest.mark.slow
-def test_route_anew_lowers_moves() -> None:
+def test_rerouting_reduces_moves() -> None:
     made = cluster(nodes=12, vms=100, types=10, rng=np.random.default_rng(3))
     search, start = _started(made)
     before = search.value
@@ -345,7 +345,7 @@ def priced(nodes: int, vms: int, types: int) -> Packing:
 @pytest.mark.slow
 @pytest.mark.sampled(3)
 @pytest.mark.parametrize("above", [0.45, 0.35, 0.25, 0.2, 0.05, 0.02])
-def test_servers_of_any_cost_above_the_bound_are_found(above: float) -> None:
+def test_constrained_servers_of_any_cost_above_bound_are_found(above: float) -> None:
     """A dive that fixed the servers of one class after the other ended nowhere at most costs."""
     problem = reduce_ruled(priced(200, 1500, 120), costs=True)
     bound, enough = 29274, np.array([1, 0, 0, 1, 17, 16, 1, 1, 12, 10, 9, 10])
@@ -372,7 +372,7 @@ def test_cheapest_servers_are_searched_by_decreasing_cost() -> None:
 
 
 @pytest.mark.parametrize("seed", seeds(200, 10))
-def test_the_cheapest_servers_at_prices_of_any_size_agree_with_enumeration(seed: int) -> None:
+def test_min_cost_at_prices_of_any_size_equals_enumeration(seed: int) -> None:
     """One class dearer than all others together is as good as a VM that is left waiting."""
     [instance] = states(60_000 + 3 * seed, 1)
     rng = np.random.default_rng(seed)
@@ -393,7 +393,7 @@ def test_packing_effort_estimate_ignores_prices() -> None:
         assert not large(reduce_ruled(made.replace(cost=[cost] * made.classes), costs=True))
 
 
-def test_a_cheaper_server_is_of_the_same_zone_where_rules_are_on_zones() -> None:
+def test_cheaper_server_keeps_zone_under_zone_rules() -> None:
     instance = Packing(
         capacity=[[1], [1], [1]], demand=[[1]], request=[2.0], servers=[2.0, 2.0, 2.0],
         cost=[9, 5, 1], zone=("a", "a", "b"), skew=[1.0],
@@ -406,7 +406,7 @@ def test_a_cheaper_server_is_of_the_same_zone_where_rules_are_on_zones() -> None
         assert sorted(made.server_cost[placement.server_class].tolist()) == costs
 
 
-def test_two_servers_get_cheaper_ones_of_other_classes() -> None:
+def test_two_servers_are_replaced_by_cheaper_classes() -> None:
     instance = Packing(
         capacity=[[10, 10], [5, 5], [6, 6], [5, 5]], demand=[[6, 6], [4, 4], [3, 3]],
         request=[1.0, 1.0, 1.0], servers=[2.0, 2.0, 2.0, 1.0], cost=[9, 4, 5, 1],
@@ -419,7 +419,7 @@ def test_two_servers_get_cheaper_ones_of_other_classes() -> None:
 
 
 @pytest.mark.parametrize("block", seeds(40, 1))
-def test_rules_as_resources_have_the_optimum_of_the_rules(block: int) -> None:
+def test_packing_rules_as_resources_keep_the_optimum(block: int) -> None:
     for seed in range(5 * block, 5 * block + 5):
         rng = np.random.default_rng(seed)
         ruled = Packing(
@@ -452,7 +452,7 @@ def test_many_vms_with_rules_on_servers_are_packed_by_columns(apart: Any, server
     assert (found.status, found.objective, found.bound) == (Status.OPTIMAL, servers, servers)
 
 
-def test_rules_as_resources_of_zone_rules_is_none() -> None:
+def test_zone_rules_cannot_be_expressed_as_resources() -> None:
     zoned = Packing([[4], [4]], [[1]], [3.0], zone=("a", "b"), skew=[1.0])
     assert rules_as_resources(zoned) is None
     assert rules_as_resources(zoned.replace(skew=None, limits=(Limit((0,), 2, "zone"),))) is None

@@ -62,20 +62,20 @@ def radicals(*terms: tuple[int, int, str]) -> list[Radical]:
         ([], 0),
     ],
 )
-def test_the_sign_of_a_sum_of_radicals(terms: list[Radical], expected: int) -> None:
+def test_sign_of_sum_of_radicals_is_exact(terms: list[Radical], expected: int) -> None:
     assert sign(terms) == expected
     assert (
         sign([Radical(-term.coefficient, term.base, term.exponent) for term in terms]) == -expected
     )
 
 
-def test_a_sum_that_is_0_to_forty_digits_is_still_told_from_0() -> None:
+def test_radical_sum_below_1e_40_is_distinguished_from_zero() -> None:
     """The root of k^2 + 1 is 1 / (2 k) above k."""
     for k in (10**60, 10**150):
         assert sign(radicals((1, k * k + 1, "1/2"), (-k, 1, "1/2"))) == 1
 
 
-def test_powers_too_long_for_the_algebra_are_decided_by_digits_or_said_to_be_open() -> None:
+def test_long_powers_are_compared_by_digits_or_reported_undecided() -> None:
     exponent = Fraction(123456789, 1000)
     assert (
         ratio(
@@ -107,19 +107,19 @@ def test_fuga_reads_exact_decimals() -> None:
 
 
 @pytest.mark.parametrize("method", [fuga, fuga_tree, fuga_algorithm_1])
-def test_equal_users_tie_and_the_lexicographically_smallest_combination_is_played(method) -> None:
+def test_game_tie_selects_lexicographically_smallest_combination(method) -> None:
     assert method(ALIKE, eta=4).certificate["choices"] == [[0, 0, 1]]
 
 
 EIGHT = [[1, 0, 0], [1, 0, 0], [3, 0, 0], [4, 0, 0], [2, 1, 0], [2, 1, 0], [2, 1, 0], [2, 1, 2]]
 
 
-def test_on_the_bundled_cluster_all_eight_servers_play_as_the_tie_rule_says() -> None:
+def test_bundled_cluster_play_follows_tie_rule() -> None:
     assert fuga(cotenant.read("packing/vm-types-8")).certificate["choices"] == EIGHT
 
 
 @pytest.mark.slow
-def test_enumeration_of_the_bundled_clusters_160000_leaves_gives_the_same_play(brute) -> None:
+def test_bundled_cluster_play_equals_full_enumeration(brute) -> None:
     with decimal.localcontext(prec=80):
         play = brute.ExactGame(cotenant.read("packing/vm-types-8"), 5, 2.0).equilibrium()
     assert [list(row) for row in play] == EIGHT
@@ -183,7 +183,7 @@ def test_exact_comparison_gives_same_play(brute, alpha: float) -> None:
         assert plays[0] == plays[1] == plays[2]
 
 
-def test_disutilities_whose_parts_oppose_are_compared_as_radicals() -> None:
+def test_nearly_equal_disutilities_are_compared_as_radicals() -> None:
     """At alpha 2 v is sqrt(|n / 8 - 1|): sqrt(1/2) + sqrt(1/8) = 0 + sqrt(9/8), and 1e-30 more
     under a root is seen.
     """
@@ -196,7 +196,7 @@ def test_disutilities_whose_parts_oppose_are_compared_as_radicals() -> None:
         assert game.worths.order(8, two, 4, one) == -expected
 
 
-def test_combinations_whose_utilizations_are_one_float_are_ranked_by_the_fractions() -> None:
+def test_combinations_with_equal_float_utilization_are_ranked_exactly() -> None:
     """p / a and q / b differ by 1 / (a b), less than floats tell apart."""
     a, b = 2**30 + 1, 2**30 - 1
     p, q = 2**29, 2**29 - 1
@@ -206,7 +206,7 @@ def test_combinations_whose_utilizations_are_one_float_are_ranked_by_the_fractio
     assert fuga(instance, eta=1).certificate["choices"] == [[1, 0]]
 
 
-def test_an_overload_of_three_tenths_keeps_a_server_used_to_three_tenths() -> None:
+def test_overload_threshold_equal_to_utilization_is_allowed() -> None:
     instance = Packing(capacity=[[10]], demand=[[3], [1]], servers=[1.0])  # type: ignore[arg-type]
     rows = {
         tuple(row)
@@ -216,9 +216,7 @@ def test_an_overload_of_three_tenths_keeps_a_server_used_to_three_tenths() -> No
 
 
 @pytest.mark.parametrize("alpha", [200.0, 1000.0, 1000.5, 1e6])
-def test_powers_below_what_floats_hold_do_not_make_all_allocations_fair(
-    brute, alpha: float
-) -> None:
+def test_underflowing_powers_do_not_hide_unfairness(brute, alpha: float) -> None:
     instance = Packing(
         capacity=[[7, 6], [5, 8]], demand=[[2, 1], [1, 2], [3, 3]], servers=[2.0, 1.0]
     )  # type: ignore[arg-type]
@@ -246,7 +244,7 @@ def test_with_more_than_64_users_the_fair_share_is_still_exact_to_floats() -> No
     assert fair.variance(np.full(users, 0)) == pytest.approx(1.0)
 
 
-def test_the_joint_optimum_of_a_capped_game_is_the_least_of_the_games_own_plays(brute) -> None:
+def test_joint_optimum_of_capped_game_equals_least_play(brute) -> None:
     with decimal.localcontext(prec=80):
         least, _ = brute.ExactGame(CAPPED, 3, 3.0).joint()
     outcome = joint_optimum(CAPPED, eta=3, alpha=3.0)

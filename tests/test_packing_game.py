@@ -219,12 +219,12 @@ def test_equilibrium_payoffs_of_paper_tree_equal_pygambit() -> None:
     assert any(abs(profile.payoff("second") - PAYOFFS[C, E][0]) < 1e-3 for profile in found)
 
 
-def test_more_states_than_are_allowed_are_refused() -> None:
+def test_game_with_more_states_than_allowed_is_refused() -> None:
     with refused(InvalidOption):
         fuga(EXAMPLE, most_states=2)
 
 
-def test_a_tree_too_large_is_refused_with_the_cure() -> None:
+def test_too_large_game_tree_is_refused_with_cure() -> None:
     with refused(InvalidOption):
         fuga_tree(vm_types(rng=np.random.default_rng(0)))
 

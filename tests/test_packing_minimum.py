@@ -399,7 +399,7 @@ def test_packing_at_time_limit_is_feasible_not_optimal() -> None:
         assert outcome.trace[-1][0] < 100
 
 
-def test_cp_sat_makes_no_model_that_takes_longer_than_there_is_time() -> None:
+def test_cp_sat_route_skips_model_too_large_for_time_limit() -> None:
     """A quarter of a million counts took seven seconds beyond a limit of three."""
     instance = Packing(capacity=[[10.0]], demand=[[4.0], [3.0]], request=[7, 9])
     slow = ModelLimits(seconds_per_count=20.0)
@@ -476,7 +476,7 @@ def test_resource_of_absent_class_is_accepted() -> None:
 
 
 @pytest.mark.slow
-def test_limited_servers_of_many_small_vms_are_solved_and_not_refused_for_their_cost() -> None:
+def test_min_servers_with_limits_and_many_small_vms_is_solved() -> None:
     million = 10**7
     instance = Packing([[10**6 + 1]], [[3], [5], [7]], request=[million] * 3, servers=[million])
     outcome = min_servers(instance, time_limit=2)

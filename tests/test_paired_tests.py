@@ -31,7 +31,7 @@ AUC: dict[str, list[float | None]] = {
 }
 
 
-def test_mean_ranks_and_critical_difference_are_those_of_demsars_example() -> None:
+def test_mean_ranks_and_critical_difference_equal_demsar_example() -> None:
     found = rank_methods(AUC, "max")
     ranks = {name: round(rank, 3) for name, rank in found.mean_ranks.items()}
     assert ranks == {"C4.5+m+cf": 1.964, "C4.5+m": 2.0, "C4.5+cf": 2.893, "C4.5": 3.143}
@@ -43,7 +43,7 @@ def test_mean_ranks_and_critical_difference_are_those_of_demsars_example() -> No
     assert found.friedman == pytest.approx(scipy.stats.friedmanchisquare(*columns).pvalue)
 
 
-def test_wilcoxon_s_sums_are_those_of_demsars_example() -> None:
+def test_wilcoxon_rank_sums_equal_demsar_example() -> None:
     """R+ = 93 and R- = 12, with half of the ranks of two zeros (1.5 each) in either sum."""
     (pair,) = rank_methods({name: AUC[name] for name in ("C4.5", "C4.5+m")}, "max", "C4.5").pairs
     assert pair.effect == pytest.approx((93 - 12) / (14 * 15 / 2))
@@ -97,7 +97,7 @@ def test_hodges_lehmann_interval_inverts_test() -> None:
     assert hodges_lehmann(differences[:0]) == (None, None, None)
 
 
-def test_a_failure_is_worse_than_every_answer_and_noise_is_no_difference() -> None:
+def test_failed_run_ranks_last_and_noise_counts_as_tie() -> None:
     values: dict[str, list[float | None]] = {
         "sure": [1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0],
         "noisy": [1.0 + 1e-12, 2.0, 3.0, 4.0, 5.0, 6.0 - 1e-9, 7.0],
@@ -113,7 +113,7 @@ def test_a_failure_is_worse_than_every_answer_and_noise_is_no_difference() -> No
     assert found.mean_ranks == pytest.approx({"lucky": 13 / 7, "sure": 14.5 / 7, "noisy": 14.5 / 7})
 
 
-def test_the_correction_is_over_all_pairs_unless_the_reference_was_chosen() -> None:
+def test_holm_correction_covers_all_pairs_unless_reference_is_given() -> None:
     draws = np.random.default_rng(0)
     values: dict[str, Any] = {
         name: list(draws.normal(place, size=12)) for place, name in enumerate("abcd")
@@ -125,7 +125,7 @@ def test_the_correction_is_over_all_pairs_unless_the_reference_was_chosen() -> N
         assert one[:4] == other[:4]
 
 
-def test_groups_are_the_largest_runs_below_the_critical_difference() -> None:
+def test_nemenyi_groups_are_maximal_below_critical_difference() -> None:
     order = "abcdef"
     values: dict[str, Any] = {name: [float(place)] * 8 for place, name in enumerate(order)}
     found = rank_methods(values, "min")

@@ -222,13 +222,13 @@ FALSE: dict[str, Case] = {
 
 
 @pytest.mark.parametrize("name", TRUE)
-def test_true_claim_beside_a_forgery_is_accepted(name: str) -> None:
+def test_unchanged_proof_beside_forged_one_is_accepted(name: str) -> None:
     document, method, claims, parts = TRUE[name]
     approved(judge(document, method, *claims, **parts))
 
 
 @pytest.mark.parametrize("name", FALSE)
-def test_false_claim_is_refused(name: str) -> None:
+def test_forged_proof_of_false_claim_is_refused(name: str) -> None:
     document, method, claims, parts = FALSE[name]
     with refused(Refused):
         judge(document, method, *claims, **parts)

@@ -285,7 +285,7 @@ WORTH: dict[str, Callable[[Truth], Any]] = {
 
 @pytest.mark.slow
 @pytest.mark.parametrize("method", ["optimal", "stable", "fair"])
-def test_producer_proofs_are_accepted_and_true(method: str) -> None:
+def test_colocation_producer_proofs_are_accepted_and_valid(method: str) -> None:
     different = cases(4, start=1000, most=6, distinct=True) if method == "stable" else []
     for document in cases(6) + different:
         proof = proved(document, method)
@@ -302,7 +302,7 @@ def test_producer_proofs_are_accepted_and_true(method: str) -> None:
 
 
 @pytest.mark.slow
-def test_proofs_with_slack_option_are_true() -> None:
+def test_fair_proofs_with_slack_option_are_valid() -> None:
     """The cheapest answer within it; or that none is within it."""
     kinds = Counter[str]()
     for document in cases(4) + cases(6, start=1010):
@@ -387,7 +387,7 @@ def valid(source: str) -> Proved:
 
 
 @pytest.mark.slow
-def test_steps_of_every_kind_are_accepted() -> None:
+def test_colocation_proof_steps_of_every_kind_are_accepted() -> None:
     assert valid("sets").document["steps"][0]["sets"]
     assert valid("blossoms").document["steps"][0]["sets"]
     assert valid("tree").document["steps"][0]["tree"][1]

@@ -21,7 +21,7 @@ from cotenant.verify import verify
 from cotenant.verify.reading import read
 
 
-def test_rows_say_what_is_certified_and_the_folder_is_all_a_stranger_needs(tmp_path: Path) -> None:
+def test_compare_prove_marks_certified_rows_and_writes_complete_folder(tmp_path: Path) -> None:
     instance = cotenant.read("colocation/tiny")
     folder = tmp_path / "proofs"
     comparison = cotenant.compare([instance], ["optimal", "fair", "GR"], prove=folder)
@@ -85,7 +85,7 @@ def test_contradicted_or_missing_claims_are_not_certified() -> None:
     assert all(covered_levels(none, nobody))
 
 
-def test_a_proof_that_is_refused_is_not_kept_and_certifies_nothing(
+def test_refused_proof_is_deleted_and_row_is_not_certified(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     instance, out = cotenant.read("colocation/tiny"), tmp_path / "proof.json"
@@ -108,7 +108,7 @@ def test_a_proof_that_is_refused_is_not_kept_and_certifies_nothing(
     assert not out.exists()
 
 
-def test_answer_that_its_proof_refuses_is_claimed_and_the_file_is_not_blamed(
+def test_result_with_refused_proof_stays_claimed_without_file_error(
     tmp_path: Path,
 ) -> None:
     instance, path = cotenant.read("colocation/tiny"), locate("colocation/tiny")

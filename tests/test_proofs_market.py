@@ -224,7 +224,7 @@ def test_verified_residuals_of_any_prices_are_true(seed: int) -> None:
             assert own[user] >= truth.worth(job, bought) * (1 - off["regret"])
 
 
-def test_equilibrium_worse_than_claimed_is_certified_in_part() -> None:
+def test_equilibrium_with_larger_residuals_than_claimed_is_partly_certified() -> None:
     market = cotenant.read("market/tiny")
     result = cotenant.solve(market, "fisher")
     for error, covered in ((Fraction(1, 10**9), True), (Fraction(1, 10**7), False)):

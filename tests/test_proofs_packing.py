@@ -94,7 +94,7 @@ def test_false_infeasibility_is_not_certified() -> None:
         proved(packing(0), "min-servers", none)
 
 
-def test_prices_that_a_filling_beats_are_refused_whatever_is_claimed() -> None:
+def test_prices_exceeded_by_a_filling_are_refused() -> None:
     proof = proved(packing(1), "min-servers")
     document = proof.document | {"witness": None}
     step = document["steps"][0]

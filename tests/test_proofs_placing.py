@@ -132,7 +132,7 @@ def test_placing_trees_are_valid_and_complete_by_servers(first: int) -> None:
         *(pytest.param((k, k + 1000), marks=pytest.mark.slow) for k in range(0, 8000, 1000)),
     ],
 )
-def test_the_verifier_and_the_checker_take_the_same_answers(seeds: tuple[int, int]) -> None:
+def test_verifier_and_check_accept_equal_placements(seeds: tuple[int, int]) -> None:
     """And each of them is a point of the programs, over classes and over servers."""
     judged = points = 0
     for seed in range(*seeds):
@@ -227,7 +227,7 @@ def test_changed_proof_is_refused(method: str, change: Any) -> None:
     web(method).refuses(change)
 
 
-def test_an_answer_that_breaks_a_rule_of_the_file_is_refused() -> None:
+def test_proof_with_answer_violating_placement_rule_is_refused() -> None:
     document = json.loads(content_of(WEB))
     document["allowed"] = [[True, True, True], [True, True, True], [False, False, False]]
     with refused(Refused):
@@ -255,12 +255,12 @@ def test_invalid_rules_are_refused_by_verifier(case: str) -> None:
 
 
 @pytest.mark.slow
-def test_a_cluster_of_many_nodes_is_certified() -> None:
+def test_placement_proof_of_many_nodes_is_accepted() -> None:
     assert proved(cluster(nodes=60, rng=np.random.default_rng(1)), "min-servers").bound > 0
 
 
 @pytest.mark.skipif(not SAMPLE.exists(), reason="the sample cluster is not at hand")
-def test_as_few_nodes_as_advice_says_are_certified() -> None:
+def test_fewest_nodes_of_advice_are_certified() -> None:
     state = read_state([str(SAMPLE / f"{name}.json") for name in ("nodes", "pods", "pdbs")])
     instance = translate(Question(state, repair=True)).instance
     approved(proved(instance, "min-servers").sentence)

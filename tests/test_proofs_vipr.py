@@ -63,7 +63,7 @@ def weaker(text: str) -> str:
 
 
 @pytest.mark.slow
-def test_a_weaker_program_breaks_a_rule(trees: list[str]) -> None:
+def test_vipr_certificate_of_weaker_program_is_invalid(trees: list[str]) -> None:
     for text in trees:
         with pytest.raises(AssertionError):
             assert infeasible(weaker(text))
@@ -79,7 +79,7 @@ def test_viprchk_accepts_vipr_certificates(trees: list[str], tmp_path: Path) -> 
             assert (done.returncode == 0) == accepted, done.stderr[-300:]
 
 
-def test_the_command_line_writes_one_file_a_tree(tmp_path: Path) -> None:
+def test_prove_command_writes_one_vipr_file_per_tree(tmp_path: Path) -> None:
     out, vipr = tmp_path / "proof.json", tmp_path / "tree.vipr"
     chosen = ("--out", str(out), "--vipr", str(vipr))
     done = terminal("prove", "colocation/no-stable-4", "-m", "stable", *chosen)

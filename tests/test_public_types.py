@@ -15,13 +15,13 @@ from cotenant.instances.numa import Flow, Simulation
 from cotenant.instances.problem import PROBLEM_NAMES, Instance, Solution, problem_named
 
 
-def test_an_instance_that_is_read_by_its_problem_has_its_class(tmp_path: Path) -> None:
+def test_read_with_problem_name_has_type_of_instance_class(tmp_path: Path) -> None:
     by_name = assert_type(cotenant.read("colocation/tiny", "colocation"), Colocation)
     by_class = assert_type(cotenant.read("colocation/tiny", Colocation), Colocation)
     assert by_name == by_class == assert_type(cotenant.read("colocation/tiny"), Instance)
 
 
-def test_a_result_has_the_answer_of_its_instance(tmp_path: Path) -> None:
+def test_result_type_has_solution_type_of_its_instance(tmp_path: Path) -> None:
     jobs = cotenant.read("colocation/tiny", "colocation")
     result = assert_type(cotenant.solve(jobs, "GR"), Result[Pairing])
     assert_type(result.solution, Pairing | None)

@@ -57,7 +57,7 @@ def test_answer_interrupted_while_its_metrics_are_computed_is_kept(tmp_path: Pat
     )
 
 
-def test_method_does_not_begin_after_an_interrupted_start() -> None:
+def test_interrupted_starts_skip_the_method() -> None:
     calls: list[int] = []
     with pytest.raises(KeyboardInterrupt):
         measured_too_late(calls)
@@ -73,7 +73,7 @@ def test_infeasible_answer_is_refused_after_an_interrupt(interrupt_at: Any) -> N
 @pytest.mark.parametrize(
     ("width", "words"), [(80, "exact, optimizes blocking_pairs"), (160, "optimizes")]
 )
-def test_list_of_methods_on_a_narrow_terminal_cuts_no_word(width: int, words: str) -> None:
+def test_methods_table_on_narrow_terminal_breaks_no_word(width: int, words: str) -> None:
     text = command("methods", "colocation", COLUMNS=str(width)).stdout
     assert all(len(line) <= width for line in text.splitlines())
     assert words in " ".join(text.split())

@@ -72,7 +72,7 @@ def without_routes(limits: Any) -> Any:
 
 @pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", CASES)
-def test_portfolio_without_its_routes_answers_feasibly_and_bounds_what_all_routes_find(
+def test_portfolio_without_routes_has_feasible_answer_and_valid_bound(
     name: str,
 ) -> None:
     instance, method, limits = CASES[name]

@@ -39,7 +39,7 @@ from cotenant.instances.problem.errors import InvalidFile, InvalidInstance
 
 
 @pytest.mark.parametrize("seed", range(6))
-def test_coordinator_that_knows_every_penalty_decides_as_simulator(begin: Begin, seed: int) -> None:
+def test_coordinator_with_known_penalties_equals_simulator(begin: Begin, seed: int) -> None:
     rng = np.random.default_rng(seed)
     matrix = Colocation(rng.uniform(0, 0.4, (3, 3)), np.full(3, 2), names=("0", "1", "2"))
     arrivals = rng.integers(0, 4, (12, 3))

@@ -51,7 +51,7 @@ def test_scheduling_models_have_brute_force_optimum(objective: str) -> None:
         assert -program.objective == pytest.approx(expected)
 
 
-def test_the_fluid_bound_is_the_sum_over_moments() -> None:
+def test_scheduling_fluid_bound_equals_sum_over_time_units() -> None:
     rng = np.random.default_rng(8)
     for _ in range(50):
         instance = small_instance(rng, tiny=True)

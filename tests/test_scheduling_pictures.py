@@ -332,7 +332,7 @@ def test_pictures_draw_debts_of_fairest_and_unfairest_method() -> None:
     assert got.values[1] == (1, 1)
 
 
-def test_large_debts_are_drawn_in_a_unit_that_is_said() -> None:
+def test_large_debts_are_drawn_in_a_named_unit() -> None:
     instance = cotenant.read("scheduling/lpc-like")
     drawn = {
         picture.name: picture

@@ -51,7 +51,7 @@ def walk(place: str, *, pace: Pace = FAST, back: bool = False) -> tuple[Any, ...
     return place, pace, back
 
 
-def test_fields_are_keywords_with_the_defaults_types_and_meanings_of_the_settings() -> None:
+def test_settings_fields_become_keyword_options() -> None:
     assert list(inspect.signature(walk).parameters) == ["place", "steps", "kind", "back"]
     assert walk("x") == ("x", FAST, False)
     assert walk("x", steps=2, back=True) == ("x", Pace(2, "fast"), True)
@@ -65,7 +65,7 @@ def test_fields_are_keywords_with_the_defaults_types_and_meanings_of_the_setting
 
 
 @pytest.mark.parametrize("given", [{"steps": 0}, {"kind": "x"}, {"stepz": 1}, {"back": 3}])
-def test_a_field_is_refused_as_an_option_is(given: dict[str, Any]) -> None:
+def test_invalid_settings_field_is_refused_like_an_option(given: dict[str, Any]) -> None:
     with refused(InvalidOption):
         walk("x", **given)
 
@@ -102,7 +102,7 @@ def go(place: str = "x", *, shown: Shown, loud: bool = False) -> None:
     SEEN.append({"place": place, "shown": shown, "loud": loud})
 
 
-def test_command_of_a_function_has_its_arguments_options_and_the_help_of_its_docstring() -> None:
+def test_command_has_arguments_options_and_help_of_its_function() -> None:
     app = typer.Typer(rich_markup_mode=None)
     app.command()(command(go))
     text = CliRunner().invoke(app, ["--help"]).stdout

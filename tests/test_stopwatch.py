@@ -76,7 +76,7 @@ SLOW = "import os, time\ntime.sleep({seconds})\nhere = os.getpid()\n"
 
 
 @pytest.mark.slow
-def test_imports_do_not_count_while_there_is_a_clock(
+def test_import_time_is_excluded_from_running_clock(
     fake: FakeTime, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.syspath_prepend(tmp_path)
@@ -112,7 +112,7 @@ def test_ctrl_c_during_an_import_waits_for_its_end(
     del watch
 
 
-def test_a_method_has_its_whole_limit_whatever_it_must_load_first(
+def test_loading_libraries_does_not_reduce_time_limit(
     fake: FakeTime, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.syspath_prepend(tmp_path)
@@ -161,7 +161,7 @@ def test_cold_kernel_cache_does_not_prevent_proof(tmp_path: Path) -> None:
     [("highs", highs, "_model"), ("cp-sat", cpsat, "WholeProgram")],
     ids=["highs", "cp-sat"],
 )
-def test_handing_a_program_over_is_part_of_an_engines_time(
+def test_passing_program_to_engine_counts_as_engine_time(
     engine: Any, library: Any, name: str, fake: FakeTime, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     program = program_of(2, upper=1.0, cost=[-1.0, 2.0], integer=True)

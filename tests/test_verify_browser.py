@@ -134,7 +134,7 @@ def forged() -> dict[str, Any]:
 
 
 @pytest.mark.slow
-def test_without_pyodide_the_page_says_so_and_names_the_command(
+def test_browser_verifier_without_pyodide_names_command(
     site: tuple[Path, str], shared_browser: Browser
 ) -> None:
     folder, address = site
@@ -148,7 +148,7 @@ def test_without_pyodide_the_page_says_so_and_names_the_command(
 
 @pytest.mark.slow
 @pytest.mark.parametrize("problem", PROBLEM_NAMES)
-def test_the_page_says_what_the_command_line_prints(
+def test_browser_verifier_prints_sentence_of_command_line(
     judging: Callable[..., list[str]], site: tuple[Path, str], problem: str, tmp_path: Path
 ) -> None:
     import cotenant
@@ -177,7 +177,7 @@ def test_the_page_says_what_the_command_line_prints(
 
 
 @pytest.mark.slow
-def test_files_that_are_no_proof_are_a_sentence(
+def test_browser_verifier_explains_file_that_is_no_proof(
     judging: Callable[..., list[str]], site: tuple[Path, str], shared_browser: Browser
 ) -> None:
     for broken in (b"{", b"\xff\xfe", b"{}"):
@@ -212,7 +212,7 @@ PROOF_FILE = ["an 'odd' name.json", json.dumps(PROOF)]
 
 
 @pytest.mark.slow
-def test_files_are_dropped_chosen_and_exchanged(
+def test_browser_verifier_accepts_dropped_and_chosen_files(
     judging: Callable[..., list[str]], site: tuple[Path, str], shared_browser: Browser
 ) -> None:
     from selenium.webdriver.common.by import By
@@ -246,7 +246,7 @@ def test_files_are_dropped_chosen_and_exchanged(
 
 
 @pytest.mark.slow
-def test_a_long_judgement_is_canceled_and_the_page_lives_on(
+def test_browser_verifier_survives_canceled_verification(
     judging: Callable[..., list[str]], site: tuple[Path, str], shared_browser: Browser
 ) -> None:
     from selenium.webdriver.common.by import By
@@ -264,7 +264,7 @@ def test_a_long_judgement_is_canceled_and_the_page_lives_on(
 
 
 @pytest.mark.slow
-def test_only_files_of_the_same_host_are_loaded(
+def test_browser_verifier_loads_only_files_of_same_host(
     judging: Callable[..., list[str]], site: tuple[Path, str], shared_browser: Browser
 ) -> None:
     page = f"{site[1]}/verify/index.html"

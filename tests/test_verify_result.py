@@ -252,19 +252,19 @@ def overlooked(number: int, every: int = 1, time_limit: float = LIMIT) -> list[s
 
 @pytest.mark.sampled(36)
 @pytest.mark.parametrize("number", range(len(CASES)), ids=map(case_id, CASES))
-def test_changes_to_a_result_are_seen_or_listed(number: int) -> None:
+def test_check_detects_sampled_changes_of_a_result(number: int) -> None:
     assert overlooked(number, every=120) == []
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("number", range(len(CASES)), ids=map(case_id, CASES))
-def test_every_change_to_a_result_is_seen_or_listed(number: int) -> None:
+def test_check_detects_every_change_of_a_result(number: int) -> None:
     assert overlooked(number) == []
 
 
 @pytest.mark.sampled(10)
 @pytest.mark.parametrize("number", range(len(CASES)), ids=map(case_id, CASES))
-def test_every_entry_of_a_certificate_that_is_not_listed_is_computed_again(number: int) -> None:
+def test_check_recomputes_every_certificate_entry(number: int) -> None:
     instance, document = solved(number)
     honest = judged(instance, document, time_limit=0)
     assert honest is not None
@@ -401,7 +401,7 @@ def test_nearly_integer_count_is_refused(name: str, method: str, place: str, val
     assert verdict is None or verdict.broken
 
 
-def test_fewest_moves_are_proved_at_the_servers_that_were_asked_for() -> None:
+def test_check_proves_fewest_moves_at_requested_servers() -> None:
     instance = cotenant.read("packing/cluster-12-40")
     more = cotenant.solve(instance, "fewest-moves", servers=6)
     assert recheck(instance, more).bound == "proved"
@@ -462,7 +462,7 @@ def worse_answers(instance: Instance, flow: Any) -> Iterator[Any]:
 
 @pytest.mark.sampled(18)
 @pytest.mark.parametrize("number", range(len(CASES)), ids=map(case_id, CASES))
-def test_a_worse_answer_called_optimal_is_never_confirmed(number: int) -> None:
+def test_check_refuses_suboptimal_answer_with_status_optimal(number: int) -> None:
     instance, document = solved(number)
     method = find(instance.problem, CASES[number].method)
     row = document["result"]

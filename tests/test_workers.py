@@ -57,7 +57,7 @@ def test_run_beyond_its_hard_limit_is_a_failed_row_without_processes(tmp_path: P
 
 
 @pytest.mark.slow
-def test_process_that_dies_takes_only_its_cell() -> None:
+def test_killed_worker_process_fails_only_its_cell() -> None:
     found = cotenant.compare(
         [TINY], [bad.leaves, "GR", bad.is_killed, bad.exits, bad.shouts, bad.spoils], jobs=1
     )

@@ -468,10 +468,7 @@ METHODS: tuple[Method, ...] = (
 # fmt: on
 
 _BY_ENGINE = "what a solver says, in floats"
-CLAIMED_BOUNDS = {
-    ("groups", "core"): _BY_ENGINE,
-    ("groups", "least-alpha"): _BY_ENGINE,
-}
+CLAIMED_BOUNDS = {("groups", "core"): _BY_ENGINE, ("groups", "least-alpha"): _BY_ENGINE}
 """Where bounds come from of exact methods that have no `proof_producer`."""
 
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from ..problem.answer_table import AnswerTable, labels
 from ..problem.errors import InfeasibleSolution
+from ..problem.fields import raise_first_broken
 from ..problem.option_types import validate_options
 from .answer import TimeShares
 from .instance import MOST, Accelerators, Floats, Integers
@@ -49,12 +50,10 @@ def check(instance: Accelerators, solution: TimeShares) -> None:
             raise InfeasibleSolution(f"{name} is not from {least} to {most - 1} everywhere")
     used = solution.share > 0
     one, _ = rates(instance, solution)
-    if (used & np.isnan(one)).any():
-        row = int(np.flatnonzero(used & np.isnan(one))[0])
-        raise InfeasibleSolution(
-            f"{_jobs_of(instance, solution, row)} may not run on "
-            f"{instance.device_names[solution.device[row]]!r}"
-        )
+    raise_first_broken(used & np.isnan(one), lambda row: (
+        f"{_jobs_of(instance, solution, row)} may not run on "
+        f"{instance.device_names[solution.device[row]]!r}"
+    ))  # fmt: skip
     limit, excess = _limits(instance), _excess(instance, solution)
     kinds = len(instance.devices)
     for row in np.flatnonzero(excess > 0)[:1].tolist():
@@ -102,11 +101,7 @@ def sums_by(places: Integers, values: Floats, number: int) -> Floats:
 
 
 def within_limits(
-    instance: Accelerators,
-    first: Integers,
-    second: Integers,
-    device: Integers,
-    share: Floats,
+    instance: Accelerators, first: Integers, second: Integers, device: Integers, share: Floats
 ) -> TimeShares:
     """Positive shares, reduced by rounding errors such that they pass `check` exactly."""
     share = np.maximum(share, 0.0)

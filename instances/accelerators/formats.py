@@ -121,11 +121,7 @@ def _listed(path: Path) -> list[tuple[str, int, float, float]]:
 
 @validate_options
 def accelerators_csv(
-    path: PathLike,
-    *,
-    jobs: str | None = None,
-    devices: str | None = None,
-    pairs: str | None = None,
+    path: PathLike, *, jobs: str | None = None, devices: str | None = None, pairs: str | None = None
 ) -> Accelerators:
     """Tables with plain headers, in any order of rows.
 

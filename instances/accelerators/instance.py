@@ -279,11 +279,9 @@ def has_entities(instance: Accelerators) -> bool:
 def _require_sizes(name: str, rates: Floats) -> None:
     """Raise InvalidInstance for the first throughput that is neither 0 nor of a usual size."""
     odd = np.isfinite(rates) & (rates > 0) & ((rates < LEAST_RATE) | (rates > MOST_RATE))
-    if odd.any():
-        place = tuple(np.argwhere(odd)[0].tolist())
+    for place in map(tuple, np.argwhere(odd)[:1].tolist()):
         raise InvalidInstance(
-            f"{name}[{', '.join(map(str, place))}]",
-            f"{rates[place]:g}",
+            f"{name}[{', '.join(map(str, place))}]", f"{rates[place]:g}",
             f"0, or steps a second from {LEAST_RATE:g} to {MOST_RATE:g}",
             "Count other steps, such as batches",
-        )
+        )  # fmt: skip

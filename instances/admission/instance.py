@@ -12,18 +12,8 @@ import numpy.typing as npt
 from ..problem.answer_table import MAX_IN_SENTENCE, AnswerTable, join_first, labels
 from ..problem.base import Instance, Solution
 from ..problem.errors import InfeasibleSolution
-from ..problem.fields import (
-    Axes,
-    Json,
-    Names,
-    raise_first_broken,
-    set_array,
-    set_fields,
-)
-from ..problem.frames import (
-    axis_labels,
-    from_labels,
-)
+from ..problem.fields import Axes, Json, Names, raise_first_broken, set_array, set_fields
+from ..problem.frames import axis_labels, from_labels
 from ..problem.option_types import Above, AtLeast, Between, Range, validate_options
 
 if TYPE_CHECKING:
@@ -79,11 +69,7 @@ class Admission(Instance["Assignment"]):
     ]
     speed: Annotated[Floats, Axes("jobs types"), Above(0, "a speed on one core"), IN_UNITS]
     length: Annotated[
-        Floats | None,
-        Axes("jobs"),
-        Above(0, "an amount of work"),
-        IN_UNITS,
-        Json(null="absent"),
+        Floats | None, Axes("jobs"), Above(0, "an amount of work"), IN_UNITS, Json(null="absent")
     ] = None
     names: Annotated[tuple[str, ...], Names("jobs")] = ()
     machine_names: Annotated[tuple[str, ...], Names("machines")] = ()

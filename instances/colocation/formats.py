@@ -135,10 +135,7 @@ def fair_co2(path: PathLike, *, given: Population = ONE_OF_EACH) -> Colocation:
 @validate_options
 @with_settings(hide=["bandwidth"])
 def gavel(
-    path: PathLike,
-    *,
-    gpu: Literal["k80", "p100", "v100"] = "v100",
-    given: Population = ONE_OF_EACH,
+    path: PathLike, *, gpu: Literal["k80", "p100", "v100"] = "v100", given: Population = ONE_OF_EACH
 ) -> Colocation:
     """The pair table of Gavel (OSDI 2020): throughputs [steps/s] of training jobs alone and sharing
     one GPU.

@@ -24,10 +24,7 @@ from ..problem.fields import (
     set_field,
     set_fields,
 )
-from ..problem.frames import (
-    axis_labels,
-    from_labels,
-)
+from ..problem.frames import axis_labels, from_labels
 from ..problem.option_types import Above, AtLeast, Between, Range, validate_options
 from ..problem.tables import CsvTable
 from .intervals import valid_intervals
@@ -319,11 +316,8 @@ class Colocation(Instance["Pairing"]):
         if self.low is None and self.high is None:
             for name in ("confidence", "intervals"):
                 if value := getattr(self, name):
-                    raise InvalidInstance(
-                        name,
-                        f"{value!r} without low and high",
-                        "low and high as well, whose intervals it describes",
-                    )
+                    expected = "low and high as well, whose intervals it describes"
+                    raise InvalidInstance(name, f"{value!r} without low and high", expected)
             return
         low, high = valid_intervals(
             self.penalty, self.low, self.high, self.count, self.allowed, LEAST_PENALTY
@@ -336,11 +330,8 @@ class Colocation(Instance["Pairing"]):
         if agents == 0:
             raise InvalidInstance("count", "all zero", "at least one agent")
         if agents > MOST_AGENTS:
-            raise InvalidInstance(
-                "count",
-                f"{agents} agents in all",
-                f"at most {MOST_AGENTS}, so that pairs of agents can be counted exactly",
-            )
+            expected = f"at most {MOST_AGENTS}, so that pairs of agents can be counted exactly"
+            raise InvalidInstance("count", f"{agents} agents in all", expected)
         if self.machines is None:
             if self.unpaired is None and agents % 2:
                 raise InvalidInstance(
@@ -371,14 +362,13 @@ class Colocation(Instance["Pairing"]):
         unpaired = self.unpaired
         field_of, highest = ("penalty", self.penalty) if self.high is None else ("high", self.high)
         worst = np.where(self.allowed, highest, -np.inf)
-        if (worst > unpaired).any():
-            x, y = (int(i) for i in np.argwhere(worst > unpaired)[0])
+        for x, y in np.argwhere(worst > unpaired)[:1].tolist():
+            entry = f"{field_of}[{x}, {y}] = {highest[x, y]:g}"
             raise InvalidInstance(
-                "unpaired",
-                f"{unpaired:g}, below {field_of}[{x}, {y}] = {highest[x, y]:g} of an allowed pair",
-                "a penalty at least as high as every allowed one, since a job likes it least to "
-                "be left out",
-            )
+                "unpaired", f"{unpaired:g}, below {entry} of an allowed pair",
+                "a penalty at least as high as every allowed one, since a job "
+                "likes it least to be left out",
+            )  # fmt: skip
 
     def _validate_partners(self) -> None:
         present = self.count > 0
@@ -420,17 +410,11 @@ class Pairing(Solution):
         ]
         first, second, pairs, single = arrays
         if not len(first) == len(second) == len(pairs):
-            raise InvalidInstance(
-                "pairs",
-                f"of lengths {len(first)}, {len(second)}, {len(pairs)}",
-                "first, second and pairs of one length",
-            )
-        if (pairs < 0).any() or (single < 0).any():
-            raise InvalidInstance(
-                "pairs" if (pairs < 0).any() else "single",
-                "negative",
-                "how many there are, 0 or more",
-            )
+            seen = f"of lengths {len(first)}, {len(second)}, {len(pairs)}"
+            raise InvalidInstance("pairs", seen, "first, second and pairs of one length")
+        for name, number in (("pairs", pairs), ("single", single)):
+            if (number < 0).any():
+                raise InvalidInstance(name, "negative", "how many there are, 0 or more")
         low, high = np.minimum(first, second), np.maximum(first, second)
         if len(low):
             keys, inverse = np.unique(np.stack([low, high]), axis=1, return_inverse=True)

@@ -46,36 +46,28 @@ def valid_intervals(
             f"Give {missing} too, or leave out {given}",
         )  # fmt: skip
     for name, end in (("low", low), ("high", high)):
-        wrong = allowed & ~(np.isfinite(end) & (end >= least) & (end <= 1))
-        if wrong.any():
-            x, y = _first(wrong)
+        good = np.isfinite(end) & (end >= least) & (end <= 1)
+        for x, y in np.argwhere(allowed & ~good)[:1].tolist():
             raise InvalidInstance(
                 f"{name}[{x}, {y}]", f"{end[x, y]:g}", f"a penalty from {least:g} to 1",
                 "Every allowed pair has both ends; an entry known exactly has low = high = penalty",
             )  # fmt: skip
-    below, above = low, high
     looked_at = ~np.diag(count < 2)
-    wrong = looked_at & ~np.isfinite(penalty) & (np.isfinite(below) | np.isfinite(above))
-    if wrong.any():
-        x, y = _first(wrong)
+    without = looked_at & ~np.isfinite(penalty) & (np.isfinite(low) | np.isfinite(high))
+    for x, y in np.argwhere(without)[:1].tolist():
         raise InvalidInstance(
-            f"low[{x}, {y}]",
-            f"{below[x, y]:.12g}, with high {above[x, y]:.12g} and no penalty",
+            f"low[{x}, {y}]", f"{low[x, y]:.12g}, with high {high[x, y]:.12g} and no penalty",
             "a penalty inside the interval",
             "Give the penalty, or null (inf) for both ends of a pair that is forbidden",
-        )
+        )  # fmt: skip
     for wrong, expected in (
-        (allowed & (below > above), "low at most high"),
-        (allowed & ((penalty < below) | (penalty > above)), "the penalty inside its interval"),
+        (allowed & (low > high), "low at most high"),
+        (allowed & ((penalty < low) | (penalty > high)), "the penalty inside its interval"),
     ):
-        if wrong.any():
-            x, y = _first(wrong)
-            raise InvalidInstance(
-                f"low[{x}, {y}]",
-                f"{below[x, y]:.12g} with penalty {penalty[x, y]:.12g} and high {above[x, y]:.12g}",
-                expected,
-            )
-    return _finite_or_inf(below), _finite_or_inf(above)
+        for x, y in np.argwhere(wrong)[:1].tolist():
+            seen = f"{low[x, y]:.12g} with penalty {penalty[x, y]:.12g} and high {high[x, y]:.12g}"
+            raise InvalidInstance(f"low[{x}, {y}]", seen, expected)
+    return _finite_or_inf(low), _finite_or_inf(high)
 
 
 def _finite_or_inf(end: Floats) -> Floats:
@@ -84,8 +76,3 @@ def _finite_or_inf(end: Floats) -> Floats:
         end = np.where(np.isfinite(end), end, np.inf)
         end.flags.writeable = False
     return end
-
-
-def _first(wrong: Booleans) -> tuple[int, int]:
-    x, y = np.argwhere(wrong)[0]
-    return int(x), int(y)

@@ -15,13 +15,7 @@ import numpy as np
 from ..problem.documents import shortened
 from ..problem.errors import InvalidFile, InvalidInstance, InvalidOption
 from ..problem.option_types import validate_options
-from ..problem.reading import (
-    LIMIT_VARIABLE,
-    csv_rows,
-    file_limit,
-    parse_json,
-    read_text,
-)
+from ..problem.reading import LIMIT_VARIABLE, csv_rows, file_limit, parse_json, read_text
 from ..problem.tables import PathLike, name_of, separator
 from .generators import from_scores
 from .instance import Colocation, Pairing

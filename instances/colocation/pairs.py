@@ -13,13 +13,7 @@ from ..problem.errors import InvalidFile, InvalidOption
 from ..problem.option_types import AtLeast, validate_options
 from ..problem.tables import AMOUNT, CsvRow, CsvTable, PathLike, name_of, tables_of
 from .generators import Machines
-from .instance import (
-    LEAST_PENALTY,
-    Booleans,
-    Colocation,
-    Floats,
-    Integers,
-)
+from .instance import LEAST_PENALTY, Booleans, Colocation, Floats, Integers
 from .missing import FORBIDDEN, UNKNOWN, Missing, completed, computed_penalty
 
 CONFIDENCE = 0.95
@@ -245,6 +239,7 @@ def read_pairs(path: PathLike, names: tuple[str, ...] | None = None) -> Measured
         Naming the line that is wrong: a number that is none, a service that is not known, a pair
         both forbidden and measured, a number outside its interval.
     """
+    # 1. What the columns give.
     table = CsvTable(path, "service", "beside", lower=True)
     given = [name for name in ("slowdown", "penalty") if name in table.places]
     if len(given) != 1:
@@ -260,6 +255,7 @@ def read_pairs(path: PathLike, names: tuple[str, ...] | None = None) -> Measured
             f"{table.path}, line 1: a column {ends[0]} alone; expected low and high, the ends of "
             f"an interval around the {what}, or neither"
         )
+    # 2. The runs of each pair, row by row.
     summed = bool(ends) or "looks" in table.places
     sums: dict[tuple[int, int], tuple[float, float, int]] = {}
     place = {name: number for number, name in enumerate(names or ())}
@@ -298,6 +294,7 @@ def read_pairs(path: PathLike, names: tuple[str, ...] | None = None) -> Measured
         earlier.append(value)
         if summed and np.isfinite(value):
             sums[pair[0], pair[1]] = _summed(row, what, value, bool(ends))
+    # 3. Means of the runs, and the intervals that the table gives.
     types = len(place)
     mean, half, deviation = (np.full((types, types), np.nan) for _ in range(3))
     number = np.zeros((types, types), dtype=np.int64)

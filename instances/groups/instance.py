@@ -354,10 +354,8 @@ class Groups(Instance["Grouping"]):
                 "members", f"groups of {size} of {types} types", "a table of fewer types or seats"
             )
         taken = members >= 0
-        if not taken.any(axis=1).all():
-            raise InvalidInstance(
-                f"members[{int(np.argmin(taken.any(axis=1)))}]", "empty", "at least one job"
-            )
+        for index in np.flatnonzero(~taken.any(axis=1))[:1].tolist():
+            raise InvalidInstance(f"members[{index}]", "empty", "at least one job")
         # members ascend, empty seats last
         order = np.argsort(np.where(taken, members, types), axis=1, kind="stable")
         members = np.take_along_axis(members, order, 1)
@@ -366,20 +364,16 @@ class Groups(Instance["Grouping"]):
         members, losses = members[:, :used], losses[:, :used]
         same = (members[:, 1:] == members[:, :-1]) & (members[:, 1:] >= 0)
         unequal = (same & (losses[:, 1:] != losses[:, :-1])).any(axis=1)
-        if unequal.any():
-            place = int(np.argmax(unequal))
-            raise InvalidInstance(
-                f"losses[{place}]", losses[place].tolist(), "one penalty for jobs of one type"
-            )
+        for index in np.flatnonzero(unequal)[:1].tolist():
+            seen = losses[index].tolist()
+            raise InvalidInstance(f"losses[{index}]", seen, "one penalty for jobs of one type")
         place_of = np.full(len(members), -1) if self.where is None else self.where
         keys = np.column_stack([place_of, members])
         order = np.lexsort(keys.T[::-1])
         twice = (np.diff(keys[order], axis=0) == 0).all(axis=1)
-        if twice.any():
-            place = int(order[int(np.argmax(twice)) + 1])
-            raise InvalidInstance(
-                f"members[{place}]", members[place].tolist(), "each group once for a class"
-            )
+        for index in order[1:][twice][:1].tolist():
+            seen = members[index].tolist()
+            raise InvalidInstance(f"members[{index}]", seen, "each group once for a class")
         for name, value in (("members", members[order]), ("losses", losses[order])):
             set_field(self, name, frozen_array(name, value, value.dtype, 2))
         set_field(self, "where", frozen_array("where", place_of[order], np.int64, 1))

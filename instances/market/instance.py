@@ -13,15 +13,7 @@ import numpy.typing as npt
 from ..problem.answer_table import MAX_IN_SENTENCE, AnswerTable, join_first, labels
 from ..problem.base import Instance, Solution
 from ..problem.errors import InfeasibleSolution
-from ..problem.fields import (
-    Axes,
-    Index,
-    Json,
-    Names,
-    raise_first_broken,
-    set_array,
-    set_fields,
-)
+from ..problem.fields import Axes, Index, Json, Names, raise_first_broken, set_array, set_fields
 from ..problem.frames import columns_of, from_labels, labels_of
 from ..problem.frames import places as places_of
 from ..problem.option_types import Above, AtLeast, Between, validate_options

@@ -13,15 +13,7 @@ import numpy.typing as npt
 
 from ..problem.base import Instance
 from ..problem.errors import InvalidInstance
-from ..problem.fields import (
-    WHOLE,
-    Axes,
-    Json,
-    Names,
-    require_length,
-    set_field,
-    set_fields,
-)
+from ..problem.fields import WHOLE, Axes, Json, Names, require_length, set_field, set_fields
 from ..problem.frames import columns_of, from_labels, labels_of
 from ..problem.option_types import Above, AtLeast, Between, validate_options
 from .technology import EXTRA_HOP
@@ -102,10 +94,7 @@ class Numa(Instance["Simulation | Flow"]):
     bandwidth: Annotated[Floats, Axes("classes"), AtLeast(0, "a number of MB/s")]
     rate: Annotated[float, Above(0, "tasks a second")]
     refusal_limit: Annotated[
-        float,
-        WHOLE,
-        AtLeast(0, "a whole number of refusals", infinite=True),
-        Json(null="infinity"),
+        float, WHOLE, AtLeast(0, "a whole number of refusals", infinite=True), Json(null="infinity")
     ] = 100.0
     law: Law = "exponential"
     scv: Annotated[float | None, AtLeast(0, A_VARIATION), Json(null="absent")] = None

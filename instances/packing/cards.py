@@ -57,9 +57,7 @@ def require_cards(instance: Any, room: npt.NDArray[np.bool_]) -> None:
     """
     needed = instance.card_demand + (instance.card_share > 0)
     able = room & (needed[:, None] <= instance.cards[None, instance.server_count > 0])
-    lacking = ~able.any(axis=1) & (instance.requested > 0)
-    if lacking.any():
-        i = int(np.argmax(lacking))
+    for i in np.flatnonzero(~able.any(axis=1) & (instance.requested > 0))[:1].tolist():
         name = "card_demand" if instance.card_demand[i] else "card_share"
         raise InvalidInstance(
             f"{name}[{i}]", f"more than the cards of every server that may run VM type "

@@ -251,12 +251,14 @@ def cluster(
     """
     if vms < types:
         raise InvalidOption(f"vms is {vms}; expected at least one for each of the {types} types")
+    # 1. Servers of each pool in each zone.
     zones = ("a", "b", "c")
     per_pool = _proportional(nodes, [share for share, _ in POOLS.values()])
     servers = np.concatenate([_proportional(number, [1, 1, 1]) for number in per_pool])
     capacity = np.array([(*room, PODS) for _, room in POOLS.values() for _ in zones])
     pool, zone = np.repeat(np.arange(4), 3), np.tile(np.arange(3), 4)
-    # sizes: CPU in steps of doubling, memory per core from 1 to 8 GiB; then scaled to the load
+    # 2. Sizes and replicas: CPU in steps of doubling, memory per core from 1 to 8 GiB, then scaled
+    # to the load.
     cpu = 125 * 2.0 ** rng.integers(0, 6, types)
     memory = cpu / 1000 * 1024 * 2.0 ** rng.uniform(0, 3, types)
     weight = rng.pareto(1.5, types) + 0.3
@@ -277,7 +279,7 @@ def cluster(
         ],
         axis=1,
     )
-    # rules
+    # 3. Rules on where the VMs may run.
     spreading = rng.random(types) < spread
     kind = rng.random(types)
     allowed = np.ones((types, len(servers)), dtype=np.bool_)
@@ -289,6 +291,7 @@ def cluster(
     allowed &= servers > 0
     most = np.where(exclusive, 1.0, np.inf)
     skew = np.where(spreading, 1.0, np.inf)
+    # 4. Where they run now.
     placed = _spread_out(demand, replicas, servers, capacity, zone, allowed, most, skew)
     request = np.bincount(placed[:, 1], weights=placed[:, 2], minlength=types)
     return Packing(

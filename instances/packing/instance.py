@@ -23,10 +23,7 @@ from ..problem.fields import (
     set_field,
     set_fields,
 )
-from ..problem.frames import (
-    axis_labels,
-    from_labels,
-)
+from ..problem.frames import axis_labels, from_labels
 from ..problem.option_types import AtLeast, Range, validate_options
 from .cards import check_cards, require_cards, set_cards, units_there
 from .placement_constraints import (
@@ -389,39 +386,26 @@ class Packing(Instance["Placement"]):
         return content
 
     def _validate_amounts(self) -> None:
-        hollow = ~(self.capacity > 0).any(axis=1)
-        if hollow.any():
-            place = int(np.argmax(hollow))
+        there = self.capacity > 0
+        for index in np.flatnonzero(~there.any(axis=1)).tolist():
+            field, cure = f"capacity[{index}]", "Drop the class"
             raise InvalidInstance(
-                f"capacity[{place}]",
-                "zero in every resource",
-                "a server with something free",
-                "Drop the class",
+                field, "zero in every resource", "a server with something free", cure
             )
-        missing = ~(self.capacity > 0).any(axis=0)
-        if missing.any():
-            place = int(np.argmax(missing))
+        for index in np.flatnonzero(~there.any(axis=0)).tolist():
             raise InvalidInstance(
-                f"capacity[:, {place}]", f"zero of {self.resources[place]!r} on every server",
-                "a resource that some server has",
-                "Drop the resource, or give its capacity",
+                f"capacity[:, {index}]", f"zero of {self.resources[index]!r} on every server",
+                "a resource that some server has", "Drop the resource, or give its capacity",
             )  # fmt: skip
         if self.server_count.sum() == 0:
-            raise InvalidInstance(
-                "servers",
-                "zero in every class",
-                "at least one server",
-                "Give the cluster at least one server",
-            )
+            cure = "Give the cluster at least one server"
+            raise InvalidInstance("servers", "zero in every class", "at least one server", cure)
         if self.requested.sum() == 0:
             raise InvalidInstance("request", "zero for every type", "at least one VM")
-        nothing = ~(self.demand > 0).any(axis=1)
-        if nothing.any():
-            place = int(np.argmax(nothing))
+        for index in np.flatnonzero(~(self.demand > 0).any(axis=1)).tolist():
             raise InvalidInstance(
-                f"demand[{place}]", f"zero in every resource for {self.names[place]!r}",
-                "a VM that takes something",
-                "Drop the type: any number of such VMs fits anywhere",
+                f"demand[{index}]", f"zero in every resource for {self.names[index]!r}",
+                "a VM that takes something", "Drop the type: any number of such VMs fits anywhere",
             )  # fmt: skip
 
     def _validate_arrival(self) -> None:
@@ -437,14 +421,9 @@ class Packing(Instance["Placement"]):
         if self.initial is None:
             set_field(self, "initial", self.capacity)
             return
-        initial = self.initial
-        if (initial < self.capacity).any():
-            m, j = (int(i) for i in np.argwhere(initial < self.capacity)[0])
-            raise InvalidInstance(
-                f"initial[{m}, {j}]",
-                initial[m, j],
-                f"at least what is free now, capacity[{m}, {j}] = {self.capacity[m, j]}",
-            )
+        for m, j in np.argwhere(self.initial < self.capacity).tolist():
+            expected = f"at least what is free now, capacity[{m}, {j}] = {self.capacity[m, j]}"
+            raise InvalidInstance(f"initial[{m}, {j}]", self.initial[m, j], expected)
 
     def _validate_items(self) -> None:
         """Every VM that is wanted must fit some server that exists."""
@@ -453,27 +432,18 @@ class Packing(Instance["Placement"]):
         fitting = room.any(axis=1) | (self.requested == 0)
         if fitting.all() and self.allowed is not None:
             room &= self.allowed[:, self.server_count > 0]
-            shut = ~room.any(axis=1) & (self.requested > 0)
-            if shut.any():
-                i = int(np.argmax(shut))
+            for i in np.flatnonzero(~room.any(axis=1) & (self.requested > 0)).tolist():
                 raise InvalidInstance(
                     f"allowed[{i}]", f"true for no class that holds VM type {self.names[i]!r}",
-                    "a class of servers on which it fits",
-                    "Allow one, or request no such VMs",
+                    "a class of servers on which it fits", "Allow one, or request no such VMs",
                 )  # fmt: skip
         if fitting.all() and self.cards is not None:
             require_cards(self, room)
-        if not fitting.all():
-            i = int(np.argmin(fitting))
-            largest = present.max(axis=0)
-            over = self.demand[i] > largest
-            where = "no single server has all of it"
-            if over.any():
-                j = int(np.argmax(over))
-                where = (
-                    f"{self.demand[i, j]} of {self.resources[j]!r} where the largest "
-                    f"server has {largest[j]}"
-                )
+        for i in np.flatnonzero(~fitting)[:1].tolist():
+            largest, where = present.max(axis=0), "no single server has all of it"
+            for j in np.flatnonzero(self.demand[i] > largest)[:1].tolist():
+                where = f"{self.demand[i, j]} of {self.resources[j]!r} where the largest "
+                where += f"server has {largest[j]}"
             raise InvalidInstance(
                 f"demand[{i}]", f"larger than every server for VM type {self.names[i]!r}: {where}",
                 "a VM that fits some server",

@@ -201,11 +201,10 @@ def check_rules(instance: Any, count: Integers, kind: Integers) -> None:
         ))  # fmt: skip
     for i, other in () if instance.apart is None else instance.apart.tolist():
         both = (count[:, i] > 0) & (count[:, other] > 0)
-        if both.any():
-            raise InfeasibleSolution(
-                f"server {int(np.argmax(both))} holds VMs of types {names[i]!r} and "
-                f"{names[other]!r}, which are to be apart"
-            )
+        raise_first_broken(both, lambda m, i=i, other=other: (
+            f"server {m} holds VMs of types {names[i]!r} and {names[other]!r}, which are to be "
+            "apart"
+        ))  # fmt: skip
     where = np.array([instance.zone[c] if instance.zone else "" for c in kind.tolist()], dtype=str)
     zones = sorted(set(filter(None, instance.zone)))
     for place, rule in enumerate(instance.limits):
@@ -308,28 +307,20 @@ def _set_placed(instance: Any, types: int) -> None:
     if instance.placed is None:
         return
     placed = instance.placed
-    _refuse_numbers("placed", placed[:, 0], servers, "a server", ", 0")
-    _refuse_numbers("placed", placed[:, 1], types, "a VM type", ", 1")
+    column, number = np.arange(3), np.array([servers, types, np.inf])
+    for index, what in enumerate(("a server", "a VM type")):
+        wrong = (column == index) & ((placed < 0) | (placed >= number))
+        raise_first_invalid("placed", placed, wrong, f"{what}, 0 to {(servers, types)[index] - 1}")
     raise_first_invalid(
-        "placed", placed, (np.arange(3) == 2) & (placed < 1), "a number of VMs, at least 1"
+        "placed", placed, (column == 2) & (placed < 1), "a number of VMs, at least 1"
     )
     if (twice := repeated(map(tuple, placed[:, :2].tolist()))) is not None:
         raise InvalidInstance(
             "placed", f"naming server {twice[0]} and VM type {twice[1]} twice", "one row for both"
         )
     total = np.bincount(placed[:, 1], weights=placed[:, 2], minlength=types)
-    if (total > instance.requested).any():
-        i = int(np.argmax(total > instance.requested))
+    for i in np.flatnonzero(total > instance.requested).tolist():
         raise InvalidInstance(
             "placed", f"{total[i]:.0f} VMs of type {instance.names[i]!r}",
             f"at most request[{i}] = {instance.requested[i]:.0f}",
         )  # fmt: skip
-
-
-def _refuse_numbers(name: str, values: Integers, number: int, what: str, behind: str = "") -> None:
-    wrong = (values < 0) | (values >= number)
-    if wrong.any():
-        place = ", ".join(map(str, np.argwhere(wrong)[0].tolist()))
-        raise InvalidInstance(
-            f"{name}[{place}{behind}]", values[wrong][0], f"{what}, 0 to {number - 1}"
-        )

@@ -48,17 +48,15 @@ def require_settings(
     function: Callable[..., Any],
     kind: type,
     settings: Mapping[str, Any],
-    but: Set[str] = frozenset(),
 ) -> None:
     """Refuse what a function was given beside its own parameters and is no setting either.
 
     Parameters
     ----------
     kind : the dataclass of its settings.
-    but : its fields that are set otherwise.
     """
     names = [name for name in inspect.signature(function).parameters if name != "settings"]
-    names += [entry.name for entry in fields(kind) if entry.name not in {*names, *but}]
+    names += [entry.name for entry in fields(kind) if entry.name not in names]
     for name in settings:
         if name not in names:
             raise InvalidOption(f"{function.__name__} takes no {name!r}; {suggest(name, names)}")

@@ -211,11 +211,7 @@ def csv_rows(
         raise InvalidFile(f"{where}, line {lines.line_num} is not CSV: {error}") from None
 
 
-def parse_json(
-    text: str,
-    path: str | os.PathLike[str],
-    wanted: str = "",
-) -> dict[str, Any]:
+def parse_json(text: str, path: str | os.PathLike[str], wanted: str = "") -> dict[str, Any]:
     """A JSON object from `text`; see `parse_any_json`."""
     content = parse_any_json(text, path, wanted)
     if not isinstance(content, dict):

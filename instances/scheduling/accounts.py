@@ -143,10 +143,12 @@ class Source:
         """
         if self.shares is not None and (self.by != "account" or self.mapping):
             raise InvalidOption("shares are of accounts; leave out by and mapping, or the shares")
+        # 1. The log, the nodes, and what reading left out.
         log = read_log(path, self.form, delimiter=self.delimiter, strict=self.strict)
         nodes = [] if self.nodes is None else read_nodes(self.nodes)
         notes = [*_left_out(log), *log.notes]
         partitions = Counter(filter(None, log.partition))
+        # 2. The jobs and nodes of one partition, or of one cohort.
         if self.partition is not None:
             log = of_partition(log, self.partition)
             nodes = [node for node in nodes if self.partition in node.partitions]
@@ -172,6 +174,7 @@ class Source:
                 f"partitions are not seen ({len(partitions)}: {names}): a wait for one counts as a "
                 "wait for any; judge one with --partition"
             )
+        # 3. Jobs at their width in the unit; each organization's part, and the machines in all.
         notes += remarks(log, nodes, self.unit)
         log, more = self._in_unit(log, nodes)
         notes, unit = notes + more, log.unit
@@ -185,6 +188,7 @@ class Source:
             notes += _down(nodes, unit)
         if weights is not None:
             notes += _shares_notes(log, weights, unit)
+        # 4. The organizations, few enough to judge.
         settings = Settings(
             None, None, machines=total, initial="warm", by=self.by if self.mapping else "account",
             mapping=self.mapping, jobs="parallel", backfilling=True, shares=weights,
@@ -203,6 +207,7 @@ class Source:
                 "all jobs are of one account, so nothing can be owed; --by user --top 12 judges "
                 "its users"
             )
+        # 5. Equal parts where nothing says them; jobs released when they were eligible.
         if weights is None:
             alike = dict.fromkeys(everyone, Fraction(1))
             if kind == "account" and len(everyone) > 1:
@@ -284,9 +289,7 @@ EXPORT = Source("sacct")
 
 
 @validate_options
-@with_settings(
-    hide={"form", "by", "mapping"},
-)
+@with_settings(hide={"form", "by", "mapping"})
 def sacct(
     path: PathLike,
     *,

@@ -53,11 +53,7 @@ Form = Literal["auto", "sacct", "swf", "kueue"]
 
 
 def read_log(
-    path: PathLike,
-    form: Form = "auto",
-    *,
-    delimiter: str = "",
-    strict: bool = False,
+    path: PathLike, form: Form = "auto", *, delimiter: str = "", strict: bool = False
 ) -> Log:
     """A log, whatever its kind: what sacct prints, Standard Workload Format, or what kubectl lists
     of a Kueue.

@@ -220,6 +220,7 @@ def window(log: Log, settings: Settings, rng: np.random.Generator | None = None)
         The number of machines is not known, or smaller than what a parallel job takes; or a time
         is out of the log.
     """
+    # 1. The jobs of the window.
     source = np.random.default_rng(settings.assignment_seed) if rng is None else rng
     begin = log.begin if settings.begin is None else settings.begin
     length = log.end - begin + 1 if settings.length is None else settings.length
@@ -234,6 +235,7 @@ def window(log: Log, settings: Settings, rng: np.random.Generator | None = None)
             f"a window with submissions; the log's are from {log.begin} to {log.end}",
             "Choose another begin or a longer length",
         )  # fmt: skip
+    # 2. The organization of each job.
     owner, names = organizations_of(log, settings, source)
     organization = (
         source.integers(0, len(names), len(chosen)) if settings.by == "job" else owner[chosen]
@@ -248,6 +250,7 @@ def window(log: Log, settings: Settings, rng: np.random.Generator | None = None)
             f"an organization for each {what} with jobs in the window ({len(who)} have none)",
             "Add them to the mapping file",
         )  # fmt: skip
+    # 3. The machines of each organization.
     total = settings.machines or log.machines
     given = "," in settings.split or settings.split.isdigit()
     if total is None and not given:
@@ -261,6 +264,7 @@ def window(log: Log, settings: Settings, rng: np.random.Generator | None = None)
             settings.machines or 0 if given else total or 0, len(names), settings.split
         )
     )
+    # 4. Jobs as they are, or as sequential copies.
     used = log.processors[chosen]
     parallel = settings.jobs == "parallel"
     if parallel and used.max() > (most := int(machines.sum())):

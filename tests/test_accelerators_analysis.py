@@ -37,13 +37,6 @@ def test_rounds_are_placements_within_rounded_up_shares(
         assert total == pytest.approx(throughputs(instance, one) * instance.count)
 
 
-def test_rounds_alternate_between_jobs_of_one_type() -> None:
-    instance = Accelerators([[1.0, 4.0]], [4], [1, 1])
-    shares = cotenant.solve(instance, "max-throughput").solution
-    found = whole_rounds(instance, shares, rounds=80)
-    assert np.ptp(found.throughput) <= 4 / 80 * (1 + 1e-9)
-
-
 def test_solve_command_takes_rounds_option() -> None:
     asked = ("solve", "accelerators/tiny", "-m", "max-min", "-o", "rounds=9")
     shown = terminal.run(*asked)

@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-import math
-from functools import partial
-from typing import Any
-
 import numpy as np
 import pytest
-from support.messages import approved, refused
+from support.messages import refused
 
 import cotenant
 from cotenant.analysis.admission.completion import least_computation
@@ -17,16 +13,10 @@ from cotenant.baselines.admission import proposed
 from cotenant.catalog import methods
 from cotenant.instances.admission import Admission, Assignment, blocking_pairs, check, job_speeds
 from cotenant.instances.admission.generators import uniform
-from cotenant.instances.admission.rules import SCHEMES
-from cotenant.instances.problem import InvalidOption, NoSolution, UnknownName
-from cotenant.papers.experiment import Finding
+from cotenant.instances.problem import NoSolution, UnknownName
 from cotenant.papers.matching import claims
 from cotenant.papers.matching.tables import (
-    PRINTED,
-    _drawn,
     _measured,
-    table,
-    words,
 )
 
 
@@ -79,15 +69,6 @@ def test_rounds_with_job_that_never_runs_are_refused() -> None:
         run_rounds(cotenant.read("admission/tiny"), Assignment.nobody)  # type: ignore[arg-type]
 
 
-def test_completion_refuses_instances_too_large_to_enumerate() -> None:
-    with refused(InvalidOption):
-        least_computation(Admission([[1]], [1], [[1.0]]))  # type: ignore[arg-type]
-    with refused(InvalidOption):
-        least_computation(uniform(jobs=8, lengths=True, rng=np.random.default_rng(0)))
-    crowded = Admission([[1]], [1, 1], [[1.0], [1.0]], [1.0, 1.0])  # type: ignore[arg-type]
-    assert least_computation(crowded) == math.inf
-
-
 def test_proposed_does_not_minimize_completion_time_under_paper_condition() -> None:
     instance = claims.COMPLETION
     assert instance.length is not None
@@ -105,80 +86,11 @@ def test_proposed_does_not_minimize_completion_time_under_paper_condition() -> N
     assert best == pytest.approx(200.9900, abs=1e-4)
 
 
-def test_proposed_may_use_fewer_cores_than_possible_under_paper_condition() -> None:
-    assert claims.uses_most(claims.UTILIZATION) == (3, 3)
-    assert proposed(claims.UTILIZATION).cores.sum() == 6
-    everything = Assignment([1, 0, 0], [[3], [2], [2]])  # type: ignore[arg-type]
-    check(claims.UTILIZATION, everything)
-    assert everything.cores.sum() == claims.UTILIZATION.cores.sum() == 7
-
-
-def test_proposed_iteration_gives_job_its_maximum_under_paper_condition() -> None:
-    for seed in range(100):
-        rng = np.random.default_rng([61, seed])
-        held, most = claims.uses_most(
-            uniform(machines=3, jobs=6, types=2, cores=4, threads=8, rng=rng)
-        )
-        assert held == most
-
-
-@pytest.mark.slow
-def test_only_proposed_is_stable_among_schemes() -> None:
-    found = claims.unstable(0, 100)
-    assert found["proposed"] == 0
-    assert all(found[name] > 0 for name in ("SM", "DA1", "DA2"))
-
-
 def test_stable_assignment_is_not_unique_if_vms_choose_cores() -> None:
     other = Assignment([0, 0], [[0, 1], [1, 0]])  # type: ignore[arg-type]
     check(claims.STABLE_NOT_UNIQUE, other)
     assert blocking_pairs(claims.STABLE_NOT_UNIQUE, other).count == 0
     assert other != proposed(claims.STABLE_NOT_UNIQUE)
-
-
-def test_printed_percent_changes_follow_from_printed_means() -> None:
-    for rows in PRINTED.values():
-        means = rows["speed_score"]
-        assert rows["change"] == pytest.approx(
-            [100 * (value / means[0] - 1) for value in means], abs=0.1
-        )
-
-
-@pytest.mark.slow
-def test_reproduced_table_has_published_own_and_optimal_values() -> None:
-    parts = table("I", simulations=3, optima=1, time_limit=1.0)
-    assert [part.name for part in parts if not isinstance(part, Finding)] == [
-        "admission-table-ii-speed", "admission-table-ii-shares", "admission-table-ii-optimum",
-    ]  # fmt: skip
-    findings = {finding.what: finding for finding in parts if isinstance(finding, Finding)}
-    speed = findings["average speed score"]
-    assert speed.paper.split(", ") == [
-        f"{s} {n}" for s, n in zip(SCHEMES, (780, 722, 942, 989), strict=True)
-    ]
-    mean, worst = parts[-1].series  # type: ignore[union-attr]
-    assert mean.y == worst.y  # one simulation
-    assert all(0 <= value <= 100 for value in mean.y)
-    assert (
-        table("I", simulations=3, optima=0)[0].ours == table("I", simulations=3, optima=0)[0].ours
-    )
-    with refused(InvalidOption):
-        table("I", simulations=0)
-
-
-def test_second_reading_of_table_i_maxima_is_generated() -> None:
-    for k in range(5):
-        own, drawn, most = (
-            _drawn("I", ranges, np.random.default_rng(k))
-            for ranges in ("entries", "simulation", "most")
-        )
-        assert own.cores.max() <= 25
-        assert own.threads.max() <= 50
-        assert (drawn.machines, drawn.jobs) == (own.machines, own.jobs)
-        assert drawn.cores.max() <= 25
-        assert drawn.threads.max() <= 50
-        assert (most.cores == 25).all()
-        assert most.cores.shape == own.cores.shape
-        assert most.speed.tolist() == own.speed.tolist()
 
 
 def test_resource_score_relative_to_fastest_cores_by_hand() -> None:
@@ -190,39 +102,6 @@ def test_resource_score_relative_to_fastest_cores_by_hand() -> None:
         (11 / 18 + 4 / 5) / 2
     )
     assert _measured(one, answer, "empty")["resource_score"] == pytest.approx((11 / 11 + 4 / 5) / 2)
-
-
-def test_claims_on_table_are_evaluated_on_its_figures() -> None:
-    """The printed tables bear out these sentences and no others: worked by hand from Tables II to
-    IV.
-    """
-    borne_out = {
-        comparison: [
-            finding.what
-            for finding in words(comparison, PRINTED[comparison], PRINTED[comparison])
-            if finding.verdict == "reproduced"
-        ]
-        for comparison in PRINTED
-    }
-    approved(str(borne_out))
-    swapped = {name: (values[3], *values[1:3], values[0]) for name, values in PRINTED["I"].items()}
-    verdicts = {finding.what: finding.verdict for finding in words("I", PRINTED["I"], swapped)}
-    assert verdicts["fastest"] == "differs"
-
-
-@pytest.mark.slow
-def test_interrupt_of_optimal_ends_rounds_and_tables(interrupt_at: Any) -> None:
-    from cotenant.papers.matching import tables
-
-    interrupt_at("cotenant.papers.matching.tables.optimal", keeps=True)
-    with pytest.raises(KeyboardInterrupt):
-        run_rounds(
-            uniform(machines=1, jobs=9, cores=1, types=2, rng=np.random.default_rng(0)),
-            partial(tables.optimal, time_limit=0.5),
-        )
-    interrupt_at("cotenant.papers.matching.tables.optimal", 2, keeps=True)
-    with pytest.raises(KeyboardInterrupt):
-        table("I", simulations=2, optima=2, time_limit=0.5)
 
 
 def test_admission_blocking_share_counts_pairs_off_the_own_vm() -> None:

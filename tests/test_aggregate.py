@@ -8,8 +8,6 @@ import math
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from support.messages import approved
 from support.report_rows import failed, row, two_instances
 
@@ -28,16 +26,6 @@ from cotenant.analysis.run.gaps import Comparison
 from cotenant.analysis.run.rows import Line
 
 METRICS = analysis_of("colocation").metric_table
-VALUES = st.one_of(st.none(), st.floats(0.01, 100), st.sampled_from([1.0, 2.0, 4.0]))
-
-
-def tables_of_values(least: int = 1) -> st.SearchStrategy[dict[str, list[float | None]]]:
-    """Values of up to four methods on up to five instances."""
-    return st.integers(1, 5).flatmap(
-        lambda size: st.dictionaries(
-            st.sampled_from("ABCD"), st.lists(VALUES, min_size=size, max_size=size), min_size=least
-        )
-    )
 
 
 def lines_of(rows: list[dict[str, Any]]) -> list[Line]:
@@ -48,12 +36,6 @@ def test_shifted_geometric_mean_by_hand() -> None:
     assert shifted_geometric_mean([1.0, 7.0], 1.0) == pytest.approx(math.sqrt(2 * 8) - 1)
     assert shifted_geometric_mean([0.0, 0.0], 1.0) == 0.0
     assert shifted_geometric_mean([], 1.0) is None
-
-
-def test_shifted_geometric_mean_counts_negative_values_as_zero() -> None:
-    assert (
-        shifted_geometric_mean([-0.5, 3.0], 1.0) == shifted_geometric_mean([0.0, 3.0], 1.0) == 1.0
-    )
 
 
 def test_wins_count_ties_and_exclude_failures() -> None:
@@ -87,22 +69,6 @@ def test_performance_profiles_by_hand() -> None:
     }
 
 
-@pytest.mark.slow
-@settings(max_examples=60)
-@given(tables_of_values(), st.sampled_from(["min", "max"]))
-def test_profile_rises_from_win_share_to_answered_share(
-    values: dict[str, list[float | None]], sense: Any
-) -> None:
-    found = profiles(values, sense)
-    won = wins(values, sense)
-    for method, row_of in values.items():
-        shares = [share for _, share in found[method]]
-        assert shares == sorted(shares)
-        assert [x for x, _ in found[method]] == sorted({x for x, _ in found[method]})
-        assert found[method][0] == (1.0, pytest.approx(won[method] / len(row_of)))
-        assert shares[-1] == pytest.approx(sum(value is not None for value in row_of) / len(row_of))
-
-
 def test_proofs_over_time_curve_ends_at_proved_share() -> None:
     assert proof_profile({"A": [3.0, None, 1.0, None]}) == {"A": [(1.0, 0.25), (3.0, 0.5)]}
 
@@ -129,11 +95,6 @@ def test_scores_count_answers_proofs_and_failures() -> None:
 def test_method_with_failed_seed_has_no_mean() -> None:
     rows = [*two_instances(), failed("SMR", "two", 1)]
     assert aggregate.values_of(lines_of(rows), "penalty")["SMR"] == [0.03, None]
-
-
-def test_values_are_means_over_seeds() -> None:
-    rows = [row("GR", seed=seed, metrics={"penalty": 0.01 * (seed + 1)}) for seed in range(3)]
-    assert aggregate.values_of(lines_of(rows), "penalty") == {"GR": [pytest.approx(0.02)]}
 
 
 def test_gap_to_zero_bound_is_absolute_difference() -> None:
@@ -182,12 +143,6 @@ def test_equilibria_are_not_counted_as_optimality_proofs() -> None:
     )
     assert aggregate.proof_seconds(lines) == {}
     assert aggregate.scores(lines, analysis_of("market").metric_table)[0].equilibrium
-
-
-def test_win_table_counts_wins_by_method_and_metric() -> None:
-    table = win_table("colocation", lines_of(two_instances()), METRICS)
-    assert [column.name for column in table.columns][:2] == ["method", "mean penalty (least)"]
-    assert [line[:2] for line in table.rows] == [("optimal", 2), ("SMR", 1), ("GR", 0)]
 
 
 def test_equal_profile_curves_share_one_label() -> None:

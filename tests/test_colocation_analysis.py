@@ -11,25 +11,20 @@ from typing import Any
 import numpy as np
 import pytest
 from support.interval_cases import advised_agents_and_pairs
-from support.messages import refused
-from support.oracles.epochs import Epoch, run_epochs
+from support.oracles.epochs import run_epochs
 from support.seeds import numbers
 
 from cotenant.analysis.colocation.batches import Waiting, most_pairs, pair_oldest
 from cotenant.analysis.colocation.metrics import could_block, metrics
-from cotenant.analysis.colocation.prediction import accuracy_curve, predicted_instance
+from cotenant.analysis.colocation.prediction import predicted_instance
 from cotenant.analysis.colocation.recommender import recommend
 from cotenant.analysis.colocation.satisfaction import satisfaction
 from cotenant.baselines.colocation import (
-    complementary,
     greedy,
-    marriage_random,
-    roommates,
 )
 from cotenant.instances.colocation import Colocation, Pairing, blocking_pairs, check, gains
-from cotenant.instances.colocation.generators import population, random_preferences
-from cotenant.instances.problem import InvalidInstance, InvalidOption, NoSolution
-from cotenant.solvers.outcome import Outcome, Status
+from cotenant.instances.colocation.generators import population
+from cotenant.instances.problem import InvalidInstance, NoSolution
 
 made: Any = Colocation  # lists serve as arrays here
 paired: Any = Pairing
@@ -115,38 +110,7 @@ def check_advice_by_agents(instance: Colocation, pairing: Pairing, alpha: float)
         )
 
 
-def test_advice_names_partner_and_gain() -> None:
-    penalty = np.array(
-        [[0, 0.02, 0.05, 0.09], [0.02, 0, 0.04, 0.06], [0.03, 0.01, 0, 0.15], [0.01, 0.03, 0.10, 0]]
-    )
-    instance = made(penalty, [1, 1, 1, 1], names=tuple("ABCD"))
-    pairing = paired([0, 1], [3, 2], [1, 1], [0, 0, 0, 0])
-    found = recommend(instance, pairing)
-    with_whom = [[other.kind for other in one.alternatives] for one in found]
-    assert [(one.kind, one.beside, one.action) for one in found] == [
-        (0, 3, "break away"), (1, 2, "break away"), (2, 1, "participate"), (3, 0, "participate"),
-    ]  # fmt: skip
-    assert with_whom == [[1], [0], [], []]
-    assert found[0].alternatives[0].gain == pytest.approx(0.07)
-    with refused(InvalidOption):
-        recommend(instance, pairing, alpha=-1)
-
-
 # --- preference satisfaction ----------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("coupling", ["sorted", "random"])
-def test_satisfaction_compares_distinct_agents_individually(coupling: Any) -> None:
-    instance = random_preferences(agents=30, rng=np.random.default_rng(3))
-    old, new = greedy(instance), roommates(instance)
-    own = []
-    for pairing in (old, new):
-        partner = np.empty(30, dtype=int)
-        partner[pairing.first], partner[pairing.second] = pairing.second, pairing.first
-        own.append(instance.penalty[np.arange(30), partner])
-    found = satisfaction(instance, old, new, coupling=coupling)
-    assert (found.improved == gains(own[0], own[1])).all()
-    assert (found.degraded == gains(own[1], own[0])).all()
 
 
 def test_satisfaction_compares_agents_of_one_type_by_rank() -> None:
@@ -165,32 +129,6 @@ def test_satisfaction_compares_agents_of_one_type_by_rank() -> None:
     assert of_the_first(good, better) == ("0", 1, 0, 1)
     assert of_the_first(bad, good, coupling="random") == ("0", 1.5, 0.0, 0.5)  # .2 to .2 in 1 of 4
     assert satisfaction(instance, bad, good, alpha=0.15).totals["improved"] == 0
-
-
-@pytest.mark.slow
-def test_random_coupling_equals_mean_over_random_pairings() -> None:
-    instance = population(agents=40, rng=np.random.default_rng(1))
-    old, new = greedy(instance), marriage_random(instance)
-    expected = satisfaction(instance, old, new, coupling="random").totals
-    rng = np.random.default_rng(0)
-    improved = [dealt_improved(instance, old, new, rng) for _ in range(400)]
-    assert np.mean(improved) == pytest.approx(expected["improved"], abs=0.5)
-    assert sum(expected.values()) == pytest.approx(40)
-    with refused(InvalidOption):
-        satisfaction(instance, old, new, coupling="best")  # type: ignore[arg-type]
-
-
-def dealt_improved(
-    instance: Colocation, old: Pairing, new: Pairing, rng: np.random.Generator
-) -> int:
-    total = 0
-    for kind in range(instance.types):
-        values = []
-        for pairing in (old, new):
-            beside = pairing.beside()[kind]
-            values.append(rng.permutation(np.repeat(instance.penalty[kind], beside)))
-        total += int(gains(values[0], values[1]).sum())
-    return total
 
 
 # --- predicted penalties --------------------------------------------------------------------------
@@ -236,38 +174,12 @@ def test_prediction_keeps_sampled_entries_and_depends_on_seed() -> None:
     assert one.name == "cooper-uniform-1000-predicted-0.25"
 
 
-def test_prediction_accuracy_rises_with_sample() -> None:
-    instance = population(agents=1000, rng=np.random.default_rng(0))
-    rows = accuracy_curve(instance, (0.25, 0.5, 0.75), repeats=5).rows()
-    scores = [float(str(row["tau"])) for row in rows]
-    assert scores == sorted(scores)
-    assert scores[0] >= 0.83
-    assert all(row["least"] <= row["tau"] for row in rows)  # type: ignore[operator]
-
-
 # --- epochs ---------------------------------------------------------------------------------------
-
-
-def conserved(run: list[Epoch]) -> None:
-    arrived = placed = finished = 0
-    for entry in run:
-        arrived += entry.arrived
-        placed += entry.placed
-        finished += entry.finished
-        assert arrived == finished + entry.running + entry.waiting
-        assert placed == finished + entry.running
-
-
-def test_epoch_pairs_oldest_jobs_first() -> None:
-    instance = made(np.zeros((3, 3)), [2, 2, 2])
-    run = run_epochs(instance, greedy, processors=1, arrivals=[[0, 0, 3], [3, 0, 0]])
-    assert [sorted(entry.waits) for entry in run] == [[0, 0], [0, 1], [1, 1], []]
 
 
 def test_incompatible_jobs_wait_or_run_alone() -> None:
     never = made(np.full((2, 2), np.inf), [1, 1], machines=2)
     run = run_epochs(never, greedy, processors=3, arrivals=[[4, 1]])
-    conserved(run)
     assert [entry.placed for entry in run] == [3, 2, 0]
     assert [entry.penalty for entry in run] == [0, 0, None]
 
@@ -317,29 +229,6 @@ def test_bound_on_pairs_is_valid_and_exact_for_bipartite(seed: int) -> None:
     bound = most_pairs(count, beside)
     assert most <= bound <= len(kinds) // 2
     assert bound == most or not seed % 2
-
-
-def test_epoch_policy_may_return_an_outcome() -> None:
-    instance = population(agents=20, rng=np.random.default_rng(0))
-
-    def exact(batch: Colocation, *, rng: np.random.Generator) -> Outcome:
-        return Outcome(greedy(batch, rng=rng), None, Status.FEASIBLE)
-
-    settings: dict[str, Any] = {"processors": 4, "arrivals": [instance.count] * 5}
-    assert run_epochs(instance, exact, **settings) == run_epochs(instance, greedy, **settings)
-
-
-def test_epoch_policy_without_answer_is_an_error() -> None:
-    instance = population(agents=20, rng=np.random.default_rng(0))
-
-    def refuse(batch: Colocation, *, rng: np.random.Generator) -> Pairing:
-        raise NoSolution("never")
-
-    with refused(NoSolution):
-        run_epochs(instance, refuse, processors=4, arrivals=[instance.count])
-    with refused(InvalidInstance):
-        given = made(instance.penalty, instance.count)
-        run_epochs(given, complementary, processors=4, arrivals=[instance.count])
 
 
 @pytest.mark.parametrize("seed", range(30))

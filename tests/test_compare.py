@@ -22,18 +22,10 @@ from cotenant.analysis.run.rows import read_rows
 from cotenant.analysis.run.solve import run
 from cotenant.analysis.run.starts import Starts
 from cotenant.instances.colocation import Colocation, Pairing
-from cotenant.instances.problem import InfeasibleSolution, InvalidFile, InvalidOption, UnknownName
+from cotenant.instances.problem import InfeasibleSolution, InvalidOption, UnknownName
 from cotenant.solvers.outcome import Outcome, Status, Stop, gap, gap_absolute
 
 TINY = cotenant.read("colocation/tiny")
-
-
-def pair_up(
-    instance: Colocation, *, rng: np.random.Generator, time_limit: float | None = None
-) -> Pairing:
-    """A policy of the user's own."""
-    order = rng.permutation(instance.types)
-    return Pairing(order[::2], order[1::2], np.ones(len(order) // 2), np.zeros(instance.types))
 
 
 def cheat(instance: Colocation) -> Pairing:
@@ -41,29 +33,9 @@ def cheat(instance: Colocation) -> Pairing:
     return Pairing([0], [1], [2], np.zeros(4))  # type: ignore[arg-type]
 
 
-def test_result_round_trip_through_json(tmp_path: Path) -> None:
-    result = cotenant.solve(TINY, "stable", seed=3, alpha=0.01)
-    assert cotenant.Result.read(result.write(tmp_path / "r.json")) == result
-    assert result.options == {"alpha": 0.01}
-
-
-def test_own_function_is_run_checked_and_measured() -> None:
-    result = cotenant.solve(TINY, pair_up, seed=4)
-    assert result.method == "pair_up"
-    assert result.objective is None
-    assert result.metrics["penalty"] >= cotenant.solve(TINY, "optimal").objective  # type: ignore[operator]
-    assert cotenant.solve(TINY, pair_up, seed=4).solution == result.solution
-
-
 def test_infeasible_answer_of_a_method_is_an_error() -> None:
     with refused(InfeasibleSolution):
         cotenant.solve(TINY, cheat)
-
-
-def test_alpha_applies_to_metrics_of_all_methods() -> None:
-    best = cotenant.solve(TINY, "optimal")
-    assert best.metrics["blocking_pairs"] == 1
-    assert cotenant.solve(TINY, "optimal", alpha=0.05).metrics["blocking_pairs"] == 0
 
 
 @pytest.mark.parametrize("name", ["colocation/tiny", "admission/hines-romano-I"])
@@ -88,11 +60,6 @@ def test_exact_method_starts_from_best_policy_by_its_objective(name: str) -> Non
     assert metrics(instance, seen[0])[entry.objective] == best
     assert starts.best is not None
     assert best == values[[one.name for one in entry.starts].index(starts.best.policy)]
-
-
-def test_start_of_another_instance_is_refused() -> None:
-    with pytest.raises(InfeasibleSolution):
-        cotenant.solve(TINY, "optimal", start=Pairing([0], [1], [1], [0, 0]))  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
@@ -170,13 +137,6 @@ def test_policies_on_predictions_are_measured_on_true_penalties() -> None:
     assert all(row["gaps"]["gap_penalty"] >= 0 for row in rows.values())
     summary = [(line["method"], line["predict"]) for line in comparison.summary()]
     assert summary == list(rows), "truth and prediction are not mixed"
-
-
-def test_rows_file_with_invalid_line_is_refused(tmp_path: Path) -> None:
-    path = tmp_path / "rows.jsonl"
-    path.write_text('{"key": "a"}\n{"broken\n{"key": "b"}\n')
-    with refused(InvalidFile):
-        read_rows(path)
 
 
 def test_interrupted_cell_is_run_again_later(tmp_path: Path) -> None:

@@ -12,7 +12,6 @@ import cotenant
 from cotenant.instances.problem import InvalidOption
 from cotenant.solvers import cores as module
 from cotenant.solvers.cores import THREADS, VARIABLE, cores, sharing
-from cotenant.solvers.engines import Child
 
 
 @pytest.fixture
@@ -87,20 +86,6 @@ def test_parallel_processes_divide_the_cores(
     )
     assert sharing(40)[VARIABLE] == "1"
     assert found["PATH"] == os.environ["PATH"]
-
-
-@pytest.mark.slow
-@pytest.mark.usefixtures("sixteen")
-def test_child_process_knows_its_cores_before_imports() -> None:
-    """Eight children of a comparison took eight cores each."""
-    child = Child(leads=True, processes=4)
-    try:
-        child.ask(os.getenv, VARIABLE)
-        assert child.answer().value == "4"
-        child.ask(os.getenv, "OPENBLAS_NUM_THREADS")
-        assert child.answer().value == "4"
-    finally:
-        child.end()
 
 
 @pytest.mark.slow

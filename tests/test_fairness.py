@@ -139,11 +139,6 @@ def test_sacct_lines_of_every_kind_are_counted(exported) -> None:
     assert {name: row[:2] for name, row in table.items()} == {"phy": (1, 3), "bio": (1, 8)}
 
 
-def test_job_in_two_exports_counts_once(exported) -> None:
-    found = read_sacct(exported([*LATE, job("3", "phy", 1800, None, 0, 2)]))
-    assert (found.waiting, found.dropped["repeated lines"]) == ((), 1)
-
-
 @pytest.mark.parametrize(
     ("changed", "words"),
     [
@@ -179,15 +174,9 @@ HUMAN = """JobID           JobName  Partition    Account  AllocCPUS      State E
         HUMAN,
         text_of(LATE).partition("\n")[2],
         text_of(LATE, columns=[n for n in COLUMNS if n != "Start"]),
-        text_of(LATE, columns=[*COLUMNS, "User"]),
-        text_of(LATE).replace("|", ",").replace(",", "|", 15),
-        text_of([]),
         text_of([job("4", "phy", 100, None, 0)]),
-        '{"meta": {}, "jobs": []}',
         '{"cotenant": 1, "problem": "scheduling"}',
         "NodeName=n1 CPUTot=8\n",
-        "Account|User|RawShares|NormShares\n",
-        "a,b\n1,2\n",
         "",
     ],
 )
@@ -280,13 +269,6 @@ def test_held_jobs_do_not_count_as_waiting_by_default(exported) -> None:
     approved([*fairness_head(from_eligible), *fairness_lines(from_eligible)])
 
 
-def test_pending_jobs_are_listed_but_not_in_the_game(exported) -> None:
-    path = exported([*LATE, job("4", "phy", 0, None, 0, 2)])
-    shown = judged(path)
-    assert waits(shown.found) == {"phy": (1, 2, 2 * 5400.0)}
-    approved([*fairness_head(shown), *fairness_lines(shown)])
-
-
 def test_windows_cover_the_export_and_are_computed_separately(exported) -> None:
     path = exported(LATE)
     whole = judged(path)
@@ -318,27 +300,6 @@ def test_partition_option_restricts_jobs_and_nodes(exported) -> None:
         Source(partition="x").read(path)
 
 
-def test_jobs_with_unmodelled_needs_are_noted(exported) -> None:
-    two, wide = "cpu=1,mem=1.50G,node=1", "cpu=1,mem=3000M,gres/gpu=2"
-    jobs = [
-        *[each | dict.fromkeys(("ReqTRES", "AllocTRES"), "cpu=2,mem=2G") for each in LATE],
-        job("4", "phy", 0, 1, 60, ReqTRES=two, AllocTRES=two),
-        job("5", "phy", 0, 1, 60, ReqTRES=wide, AllocTRES=wide, Partition="gpu"),
-        *[job(str(n), "bio", 0, 1, 60, ReqTRES="cpu=1,gres/gpu:a100=1") for n in range(6, 10)],
-    ]
-    path = exported(jobs)
-    nodes = exported(
-        "NodeName=a CPUTot=4 RealMemory=4096 Partitions=batch\n"
-        "NodeName=b CPUTot=4 RealMemory=4096 Partitions=gpu\n",
-        "nodes.txt",
-    )
-    whole = " ".join(Source(nodes=nodes).read(path).notes)
-    approved(whole)
-    part = " ".join(Source(nodes=nodes, partition="gpu").read(path).notes)
-    approved(part)
-    assert "memory" not in " ".join(Source(machines=8).read(path).notes)
-
-
 def test_root_account_contributes_nothing_beside_others(exported) -> None:
     path = exported([*LATE, job("4", "root", 0, 1, 60)])
     found = judged(path, Source(machines=4))
@@ -348,20 +309,6 @@ def test_root_account_contributes_nothing_beside_others(exported) -> None:
     assert judged(exported([job("4", "root", 0, 1, 60)]), Source(machines=4)).machines.tolist() == [
         4
     ]
-
-
-def test_window_without_work_has_zero_debts(exported) -> None:
-    path = exported([*LATE, job("4", "bio", 7200, 8000, 60)])
-    found = judged(path, Source(machines=4), windows=f"{at(7210)}/{at(7990)}")
-    text = " ".join(" ".join(fairness_lines(found)).split())
-    approved(text)
-    assert ("is owed " in text, " owes " in text, found.share_owed) == (False, False, 0)
-
-
-def test_single_account_has_zero_debt_and_users_can_be_chosen(exported) -> None:
-    path = exported([each | {"Account": "all"} for each in LATE])
-    approved(" ".join(Source(machines=4).read(path).notes))
-    assert "one account" not in " ".join(Source(machines=4, by="user").read(path).notes)
 
 
 def test_by_user_and_top_options(exported) -> None:
@@ -475,18 +422,6 @@ def test_sampling_error_bound_is_valid() -> None:
         inside += bool((np.abs(draws.mean(axis=0) - 0.5) <= error).all())
     assert inside >= 190
     assert sampling_bound(rng.random((1, 2)), 1.0).tolist() == [1.0, 1.0]
-
-
-def test_tie_order_changes_only_debts_with_ties(exported) -> None:
-    apart = [job(str(n), "ab"[n % 2], 10 * n + 1, 10 * n + 5, 37 + n) for n in range(12)]
-    found = judged(exported(apart), Source(machines=2), ties=3)
-    assert found.spread is not None
-    assert found.spread == pytest.approx(np.zeros(2))
-    tied = [job(str(n), "abc"[n % 3], 0, 60 * (n // 2), 60 + n) for n in range(9)]
-    moved = judged(exported(tied), Source(machines=3), ties=3)
-    assert moved.spread is not None
-    assert moved.spread.max() > 0
-    assert judged(exported(tied), Source(machines=2), ties=0).spread is None
 
 
 def crowd(seed: int, number: int = 80) -> list[dict[str, str]]:

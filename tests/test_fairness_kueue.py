@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 import json
-import os
-import shutil
-import subprocess
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from support.fairness_clock import UNITS, wrongs
-from support.fake_api import serving
 from support.kueue_objects import (
     VERSIONS,
     Object,
@@ -32,7 +28,7 @@ from cotenant.cluster.fairness.emit import emit
 from cotenant.cluster.fairness.words import fairness_lines
 from cotenant.instances.problem.errors import InvalidFile, InvalidOption
 from cotenant.instances.scheduling.accounts import Source
-from cotenant.instances.scheduling.kueue import KUEUE_COMMAND, read_kueue
+from cotenant.instances.scheduling.kueue import read_kueue
 
 
 def state(version: str = "v1beta2", *more: Object, **limits: Any) -> list[Object]:
@@ -139,26 +135,6 @@ def test_workload_of_new_uid_is_a_new_job(written) -> None:
     assert len(read_kueue(written([cluster_queue("bio", {"a100": 4}), *items])).submit) == 2
 
 
-@pytest.mark.parametrize("field", ["name", "resources"])
-def test_cluster_queue_without_field_is_named_in_error(written, field: str) -> None:
-    queue = cluster_queue("bio", {"a100": 4})
-    flavor = queue["spec"]["resourceGroups"][0]["flavors"][0]
-    flavor[field] = [1]
-    if field == "name":
-        del flavor["name"]
-    with refused(InvalidFile):
-        read_kueue(written([queue, workload("j1", "bio", 0, 0, 60)]))
-
-
-def test_concatenated_kueue_exports_keep_deleted_workloads(tmp_path: Path) -> None:
-    first, second = state(), [item for item in state() if item["metadata"]["name"] != "j1"]
-    second[-2] = workload("j4", "phy", 1000, 5500, 6000, gpus=2)
-    (tmp_path / "both.json").write_text(json.dumps([listed(first), listed(second)]))
-    log = read_kueue(tmp_path / "both.json")
-    assert {"team-bio/j1", "team-phy/j4"} <= set(log.jobs)
-    assert [each.job for each in log.waiting] == ["team-bio/j5"]
-
-
 def test_cohort_quotas_are_divided_and_noted(written) -> None:
     items = [*state(), cohort("all", parent="root", gpus=3), cohort("root")]
     found = judged(written(items))
@@ -191,14 +167,6 @@ RAN = workload("j1", "bio", 0, 0, 60)
 def test_file_without_kueue_objects_is_refused_with_command(written, items: list[Object]) -> None:
     with refused(InvalidFile):
         read_kueue(written(items))
-
-
-def test_kueue_local_queues_and_units_are_options(written) -> None:
-    path = written(state())
-    assert judged(path, by="user").names == ("team-bio/user-queue", "team-phy/user-queue")
-    assert fairness(path, Source(), ties=0).unit.hours == "core hours"
-    with refused(InvalidOption):
-        fairness(path, Source(unit="google.com/tpu"), ties=0)
 
 
 # admission by borrowed share
@@ -298,20 +266,3 @@ def test_fairness_command_prints_debts_by_window(written, tmp_path: Path) -> Non
         refusal = run("advise", "fairness", path, *more)
         assert refusal.returncode == 2
         approved(refusal.stderr.replace(str(tmp_path), ""))
-
-
-@pytest.mark.slow
-@pytest.mark.skipif(shutil.which("kubectl") is None, reason="needs kubectl")
-def test_kueue_objects_are_read_through_kubectl(tmp_path: Path) -> None:
-    items = state()
-    with serving(items) as server:
-        env = {**os.environ, "KUBECONFIG": str(tmp_path / "none"), "HOME": str(tmp_path)}
-        got = subprocess.run(
-            [*KUEUE_COMMAND.split()[:1], "-s", server, *KUEUE_COMMAND.split()[1:]],
-            env=env, capture_output=True, text=True, check=False,
-        )  # fmt: skip
-    assert got.returncode == 0, got.stderr
-    (tmp_path / "got.json").write_text(got.stdout)
-    (tmp_path / "own.json").write_text(json.dumps(listed(items)))
-    owed = [judged(str(tmp_path / name)).owed for name in ("got.json", "own.json")]
-    assert owed[0] == pytest.approx(owed[1])

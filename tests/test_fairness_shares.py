@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import json
-import os
 from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 import pytest
-from support.kueue_objects import cluster_queue, cohort, listed, local_queue, workload
 from support.sacct import job, text_of
 
 from cotenant.analysis.scheduling.audit import audit
@@ -25,7 +22,6 @@ from cotenant.cluster.fairness.words import (
 from cotenant.instances.scheduling.accounts import Source
 from cotenant.instances.scheduling.log import window
 
-CASES = Path(os.environ.get("COTENANT_DATA", "/nonexistent")) / "cases/research"
 Job = tuple[str, int, int, int, int]
 """Account, submission, start and length in minutes, CPUs."""
 
@@ -131,52 +127,3 @@ def test_level_fs_is_printed_and_its_disagreement_noted(
     (note,) = table.notes
     assert note.startswith("Level FS ")
     assert "half-lives" in note
-
-
-def three_queues(folder: Path, shares: Sequence[int | None]) -> str:
-    items = [cohort("all", gpus=4)]
-    for name, share in zip("abc", shares, strict=True):
-        queue = cluster_queue(name, {"a100": 0}, cohort="all")
-        if share is not None:
-            queue["status"] = {"fairSharing": {"weightedShare": share}}
-        items += [queue, local_queue(name)]
-    for n in range(4):
-        items.append(workload(f"a{n}", "a", 0, 0, 3600, 1))
-    for name in "bc":
-        items.append(workload(f"{name}0", name, 0, 3600, 5400, 1))
-    (folder / "kueue.json").write_text(json.dumps(listed(items)))
-    return str(folder / "kueue.json")
-
-
-def test_three_queues_of_one_cohort_have_a_third_each(tmp_path) -> None:
-    found = fairness(three_queues(tmp_path, [None] * 3), Source(unit="gpu"))
-    assert found.shares == pytest.approx([1 / 3] * 3)
-    assert (found.machines * float(found.unit.size)).tolist() == pytest.approx([4 / 3] * 3)
-    assert owed(found)["b"] == pytest.approx(owed(found)["c"])
-    assert found.found.said == {}
-
-
-def test_weighted_share_is_printed_and_its_disagreement_noted(tmp_path) -> None:
-    table = debts_table(fairness(three_queues(tmp_path, [0, 250, None]), Source(unit="gpu")))
-    shown = {row[0]: row[-1] for row in table.rows}
-    assert (table.columns[-1].name, shown) == ("weightedShare", {"a": "0", "b": "250", "c": "-"})
-    (note,) = table.notes
-    assert "a (-" in note
-    assert "b (+" in note
-    assert "c (" not in note
-    assert "DRS" in note
-
-
-def test_windows_table_counts_cpus_with_divided_machines(tmp_path) -> None:
-    (found,) = fairness(exported(tmp_path, LIKE), Source(machines=8), ties=0).audits
-    assert found.document()["machines"] == pytest.approx([0.8] * 10)
-    assert sum(found.document()["work"]) == pytest.approx(33 * 3600)
-
-
-@pytest.mark.skipif(not CASES.exists(), reason="COTENANT_DATA has no cases")
-def test_equal_shares_give_equal_debts_in_shared_cases() -> None:
-    ten = fairness(CASES / "ten-equal-accounts-on-8.sacct.txt", Source(machines=8))
-    alike = [value for name, value in owed(ten).items() if name not in ("laba", "labj")]
-    assert alike == pytest.approx([alike[0]] * 8, abs=1e-9)
-    three = fairness(CASES / "three-queues-one-cohort.kueue.json", Source(unit="gpu"))
-    assert three.shares == pytest.approx([1 / 3] * 3)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import numpy as np
 import pytest
 from support.messages import approved, refused
 from support.sacct import holding, text_of
@@ -64,40 +63,12 @@ def test_fairness_names_unit_and_omitted_jobs(judged) -> None:
     assert document["work_gpu_hours"] == [8, 2]
 
 
-def test_billing_unit_is_relative_to_maximum_in_use(judged) -> None:
-    found = judged(JOBS, unit="billing")
-    assert found.machines.sum() * found.unit.size == 17
-    assert found.unit.hours == "billing hours"
-
-
 def test_shares_are_read_from_name_value_pairs(judged) -> None:
     found = judged(JOBS, unit="gpu", shares="bio=6,phy=2")
     assert found.machines.tolist() == [6, 2]
     for text in ("bio=much", "bio=1,bio=2", "=3", "bio=0"):
         with refused(InvalidOption):
             judged(JOBS, shares=text)
-
-
-@pytest.mark.parametrize("unit", ["tpu", "gres/shard"])
-def test_unknown_fairness_unit_is_refused(judged, unit: str) -> None:
-    with refused(InvalidOption):
-        judged(JOBS, unit=unit)
-
-
-def test_gpus_without_type_are_noted(judged) -> None:
-    jobs = [*JOBS, holding("5", "phy", 0, 0, 60, "cpu=1,gres/gpu=1")]
-    approved("\n".join(judged(jobs, unit="gpu:a100").found.notes))
-
-
-def test_too_fine_amounts_are_rounded_up_with_note(judged) -> None:
-    rng = np.random.default_rng(1)
-    jobs = [
-        holding(str(n), "ab"[n % 2], n, n, 50, f"cpu=1,mem={int(rng.integers(1, 10**9))}K")
-        for n in range(40)
-    ]
-    found = judged(jobs, unit="memory", machines=10**6)
-    note = next(note for note in found.found.notes if "rounded up" in note)
-    assert float(note.rpartition("is ")[2].partition(" %")[0]) < 1
 
 
 def test_rounding_of_large_amounts_matches_note(judged) -> None:

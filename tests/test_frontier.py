@@ -29,13 +29,6 @@ def point(
     return PricePoint(limit, value, bound, None if value is None else limit, status)
 
 
-def frontier_of(problem: str, name: str = "tiny", **options: Any) -> tuple[PriceFrontier, ...]:
-    found: tuple[PriceFrontier, ...] = resolve(f"analysis.{problem}.frontier:price_frontiers")(
-        cotenant.read(f"{problem}/{name}"), **options
-    )
-    return found
-
-
 def test_frontier_programs_start_from_best_answer() -> None:
     answers: Any = iter([(0.0, Stop.TIME_LIMIT), (None, Stop.FINISHED), (2.0, Stop.INTERRUPTED)])
     starts = []
@@ -134,19 +127,6 @@ def test_frontier_proofs_do_not_depend_on_unit_of_energy(engines: Any) -> None:
     assert frontier.points[1].status is Status.FEASIBLE
 
 
-def test_frontier_has_one_point_a_limit() -> None:
-    from cotenant.instances.admission import Admission
-
-    speed = [[0.001, 0.1], [0.2, 0.3], [0.001, 0.2], [0.3, 0.3]]
-    instance = Admission([[2, 0]], [3, 1, 2, 1], speed)  # type: ignore[arg-type]
-    (frontier,) = resolve("analysis.admission.frontier:price_frontiers")(
-        instance, engine="cp-sat"
-    )  # 0 pairs: not proved
-    limits = [mark.limit for mark in frontier.points]
-    assert limits == [0.0, 1.0, None]
-    assert frontier.points[0].bound < 0.0021
-
-
 def test_frontier_round_trip_through_json() -> None:
     made = PriceFrontier(
         "penalty",
@@ -213,17 +193,6 @@ def test_interrupted_frontier_keeps_points_and_is_rerun(
         out=tmp_path / "tiny.jsonl",
     )
     assert [entry["stop"] for entry in again.rows if entry["kind"] == "frontier"] == ["finished"]
-
-
-def test_interrupted_admission_frontier_has_policies(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr("cotenant.analysis.admission.frontier.optimal", interrupted)
-    (frontier,) = frontier_of("admission")
-    assert frontier.stop is Stop.INTERRUPTED
-    assert frontier.points
-    assert all(mark.value is not None and mark.bound is None for mark in frontier.points)
-    assert frontier.status is not Status.OPTIMAL
 
 
 def test_unfinished_admission_frontier_uses_program_bound(

@@ -4,7 +4,6 @@ costs.
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -14,11 +13,8 @@ from support.messages import refused
 import cotenant
 from cotenant.analysis.groups import metrics as module
 from cotenant.analysis.groups.metrics import full_kinds
-from cotenant.analysis.groups.pictures import pictures, record
-from cotenant.analysis.report.picture import Chart
-from cotenant.analysis.run.verify_result import recheck
 from cotenant.baselines.groups import serpentine
-from cotenant.instances.groups import Grouping, Groups, blocking_groups
+from cotenant.instances.groups import Grouping, blocking_groups
 from cotenant.instances.groups.generators import additive
 from cotenant.models.answer import instance_answer
 from cotenant.models.groups.columns import columns_of
@@ -105,34 +101,3 @@ def test_readable_core_model_equals_solved_program(seed: int) -> None:
         for found in (instance_answer(instance, model), instance_answer(instance, built, arrays)):
             assert isinstance(found, Grouping)
             assert blocking_groups(instance, found, alpha).count == 0
-
-
-@pytest.mark.slow
-def test_group_job_prices_are_named_in_certificate() -> None:
-    result = cotenant.solve(TINY, "optimal")
-    assert result.certificate["prices"] == [0.27, 0.1, 0.28]
-    for prices in ([0.37, 0.2, 0.38], [0.1 + 2e-14, 0, 0], [3e9, 0, 0]):
-        changed = dict(result.certificate) | {"prices": prices}
-        forged = replace(result, certificate=changed)
-        verdict = recheck(TINY, forged)
-        assert "certificate.prices" in verdict.not_looked_at
-    none = Groups([4, 4], 3, 3, members=[[0, 0, 0]], losses=[[0.1, 0.1, 0.1]])
-    verdict = recheck(none, cotenant.solve(none, "optimal"))
-    assert (verdict.broken, verdict.claimed) == ((), ())
-
-
-def test_group_pictures_show_spread_over_machines() -> None:
-    rows = cotenant.compare([TINY], [lambda _: BEST]).rows
-    kept = rows[0]["record"]
-    assert kept == record(TINY, BEST)
-    assert (kept["machines"][0], kept["machines"][-1]) == (2.9, 19.6)  # 2.1 + .8, .4 + 9.6 x 2
-    assert kept["blocking"][0] == 7
-    drawn = {picture.name: picture for picture in pictures(rows)}
-    assert list(drawn) == [
-        "groups-penalty-by-pressure", "groups-blocking-by-alpha", "groups-machine-pressure",
-        "groups-penalty-distribution",
-    ]  # fmt: skip
-    first = drawn["groups-penalty-by-pressure"]
-    assert isinstance(first, Chart)
-    assert first.series[0].x == ("cache 0.4", "web 2.1", "batch 9.6")
-    assert pictures([]) == []

@@ -8,13 +8,11 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from support.messages import approved, refused
+from support.messages import refused
 from support.report_rows import two_instances
 
-from cotenant.analysis.report.drawing import save
 from cotenant.analysis.report.latex import PAGE
 from cotenant.analysis.report.page import write_report
-from cotenant.analysis.report.picture import Chart, HeatMap, Series
 from cotenant.analysis.report.table import Column, Table
 from cotenant.analysis.report.tables import facts_table
 from cotenant.instances.problem.errors import InvalidOption, UnknownName
@@ -30,12 +28,6 @@ WIDE = Table(
     ),
     tuple(("stable", "a sentence of several words " * 3, *([0.123456] * 9)) for _ in range(3)),
 )
-
-
-def test_narrow_latex_table_is_unchanged() -> None:
-    text = NARROW.latex()
-    approved(text)
-    assert r"\begin{tabular}{lr}" in text
 
 
 def test_wide_latex_table_wraps_and_notes_omissions() -> None:
@@ -81,22 +73,6 @@ def test_latex_tables_compile_within_line_width(width: float, tmp_path: Path) ->
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout[-2000:]
     assert "Overfull" not in done.stdout, done.stdout[-2000:]
-
-
-def width_of(path: Path) -> float:
-    """Centimeters, from the SVG's own width in points."""
-    (points,) = re.findall(r'<svg[^>]* width="([\d.]+)pt"', path.read_text())
-    return float(points) / 72 * 2.54
-
-
-@pytest.mark.slow
-def test_latex_figures_have_column_width(tmp_path: Path) -> None:
-    line = Chart("line", "L", "x", "y", (Series("a", (0, 1), (1.0, 2.0)),), "a line")
-    cells = HeatMap("map", "M", "x", "y", ("a",), ("b",), ((1.0,),), "v", "a map")
-    for path in save([line, cells], tmp_path, ["svg"], width=8.5):
-        assert width_of(path) == pytest.approx(8.5, abs=0.02)
-    with refused(InvalidOption):
-        save([line], tmp_path, ["svg"], width=2)
 
 
 @pytest.mark.slow

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 import sys
 from collections.abc import Iterator
@@ -21,9 +20,8 @@ from cotenant.analysis.report.drawing import svg
 from cotenant.analysis.report.overview import overview_tables
 from cotenant.analysis.report.read_runs import gather
 from cotenant.analysis.report.significance import require_against, significance
-from cotenant.analysis.report.table import Table
 from cotenant.analysis.run.gaps import Comparison
-from cotenant.instances.problem import InvalidFile, InvalidOption, UnknownName
+from cotenant.instances.problem import InvalidOption, UnknownName
 
 TINY = cotenant.read("colocation/tiny")
 OWN = """
@@ -237,17 +235,3 @@ def test_failing_own_metric_is_an_error_of_its_row(folder: Path, in_this_process
         done = run("compare", "colocation/tiny", "-m", "GR", *settings_file(folder, metrics=[name]))
         assert done.returncode == 2
         approved(done.stderr)
-
-
-def test_rows_with_invalid_own_metrics_are_refused(tmp_path: Path) -> None:
-    path = tmp_path / "r.jsonl"
-    path.write_text(json.dumps(row(own_metrics={"largest": "most"})) + "\n")
-    with refused(InvalidFile):
-        gather([path])
-
-
-def test_report_has_statistical_tests_and_diagram() -> None:
-    page = build_page(rows_of(9).rows)
-    names = [shown.picture.name for shown in page.pictures()]
-    assert "colocation-critical-difference-penalty" in names
-    assert any(isinstance(table, Table) and "tests" in table.name for table in page.tables())

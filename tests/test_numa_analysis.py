@@ -3,21 +3,16 @@
 from __future__ import annotations
 
 import pytest
-from support.messages import refused
 
 from cotenant.analysis.numa.technology import (
     break_even,
     inter_blade_latency,
     link_energy_per_bit,
     migration_energy,
-    migration_over_remote,
     recomputed,
     remote_energy,
 )
-from cotenant.instances.numa.technology import EXTRA_HOP, THESIS
-from cotenant.instances.problem import InvalidOption
 from cotenant.papers.registry import experiment_named
-from cotenant.papers.thesis_numa import costs, migration
 
 PRINTED = {
     "access one hop away": 150, "power of a path": 8.192, "PCIe energy": 37.5,
@@ -61,40 +56,11 @@ def test_break_even_has_equal_energies(path: str, value: float) -> None:
     assert migration_energy(path, reuse) == pytest.approx(remote_energy(path, reuse))  # type: ignore[arg-type]
 
 
-def test_thesis_constants_have_units_and_sources() -> None:
-    for constant in THESIS.constants():
-        assert constant.unit
-        assert "4." in constant.source
-    assert pytest.approx(THESIS.extra_hop) == EXTRA_HOP
-    assert THESIS.service_mean == 0.04
-
-
-def test_power_and_ed2_follow_from_energy_and_delay() -> None:
-    value = migration_over_remote("another blade", 1.0, 1.76)
-    assert value["power"] == pytest.approx(1.76 * value["energy"])
-    assert value["ed2"] == pytest.approx(value["energy"] / 1.76**2)
-    with refused(InvalidOption):
-        migration_over_remote("one hop", 1.0, 0.9)
-    with refused(InvalidOption):
-        migration_energy("one hop", 0.0)
-    with refused(InvalidOption):
-        link_energy_per_bit("three hops")  # type: ignore[arg-type]
-
-
 def verdicts(name: str, **options: object) -> dict[str, str]:
     return {
         finding.what: finding.verdict
         for finding in experiment_named(name).run(seed=0, **options).findings
     }
-
-
-@pytest.mark.parametrize("path", costs.PATHS)
-def test_reuse_for_ratio_inverts_curve(path: str) -> None:
-    for ratio in (1.2, 1.5, 5.0, 8.0):
-        assert migration_over_remote(path, migration._reuse_at(path, ratio), 1.0)[
-            "energy"
-        ] == pytest.approx(ratio)  # type: ignore[arg-type]
-    assert migration._reuse_at(path, 1.0) == pytest.approx(break_even(path))  # type: ignore[arg-type]
 
 
 def test_migration_claims_of_section_4_5_3() -> None:
@@ -108,28 +74,3 @@ def test_migration_claims_of_section_4_5_3() -> None:
     assert often["ED^2 prefers migration to access on another blade"] == "reproduced"
     assert rarely["ED^2 prefers migration to access on another blade"] == "differs"
     assert rarely["ED^2 prefers remote access over HyperTransport"] == "reproduced"
-
-
-def test_technology_model_figures_are_in_one_experiment() -> None:
-    found = [
-        what
-        for name in ("table-4.1", "figure-4.4", "table-4.3", "figure-4.10")
-        for what in verdicts(f"numa-{name}")
-    ]
-    for row in recomputed():  # of a derived number the thesis prints what it follows from
-        assert found.count(row.what) == (", derived from " not in row.what), row.what
-
-
-@pytest.mark.slow
-def test_published_power_and_ranking_at_limit_ten() -> None:
-    findings = {
-        finding.what: finding
-        for finding in experiment_named("numa-figure-4.13").run(seed=0, tasks=100_000).findings
-    }
-    assert (
-        findings["IB, S1 to S6: link power, PCIe alone for another blade"].verdict == "reproduced"
-    )
-    order = [
-        part.split()[0] for part in findings["power, most first, limit 10, 5300/s"].ours.split(", ")
-    ]
-    assert order == ["IB", "Local", "IP-2", "IP-1"]

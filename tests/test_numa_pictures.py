@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from support.messages import approved, refused
+from support.messages import approved
 from support.oracles.fluid import least_power
 from support.report_rows import recorded
 
@@ -19,10 +19,8 @@ from cotenant.analysis.numa.frontier import price_frontiers
 from cotenant.analysis.numa.metrics import metrics
 from cotenant.analysis.numa.pictures import pictures, record
 from cotenant.analysis.report.picture import Chart
-from cotenant.baselines.numa import any_blade, local
-from cotenant.instances.numa import check
-from cotenant.instances.numa.answer import CURVE, LEVELS, Flow, Simulation
-from cotenant.instances.problem.errors import InfeasibleSolution
+from cotenant.baselines.numa import local
+from cotenant.instances.numa.answer import Simulation
 from cotenant.solvers.engines import EngineAnswer
 from cotenant.solvers.numa.fluid import fluid, fluid_power
 from cotenant.solvers.outcome import Status, Stop
@@ -58,23 +56,6 @@ def test_numa_frontier_rises_and_includes_own_rate() -> None:
     assert "5752.04" in frontier.note
 
 
-def test_numa_frontier_omits_unsustainable_rates() -> None:
-    (frontier,) = price_frontiers(HOT.replace(rate=9000.0), points=4)
-    assert all(point.limit is not None and point.limit < 6000 for point in frontier.points)
-    assert frontier.status is Status.OPTIMAL
-
-
-def test_frontier_at_time_limit_claims_only_proved_points() -> None:
-    (frontier,) = price_frontiers(HOT, time_limit=1e-9)
-    for point in frontier.points:
-        expected = least_power(HOT, point.limit * (1 - 1e-9))
-        if expected is None:  # more than can be sustained, which nothing has ruled out so far
-            assert point.value is None
-            continue
-        assert point.value is None or point.value >= expected - 1e-7
-        assert point.bound is None or point.bound <= expected + 1e-7
-
-
 def test_interrupted_frontier_keeps_finished_points(interrupt_at: Any) -> None:
     asked = interrupt_at("cotenant.analysis.numa.frontier.fluid_power", keeps=True)
     (frontier,) = price_frontiers(HOT)
@@ -92,33 +73,6 @@ def run() -> Simulation:
     return found
 
 
-def test_simulation_curve_contains_quantiles(run: Simulation) -> None:
-    assert run.curve.shape == (len(CURVE),)
-    for level, value in zip(LEVELS, run.response, strict=True):
-        assert run.curve[CURVE.index(level)] == value
-    assert run.curve[0] < run.mean_response < run.curve[-1]
-    weights = np.diff(np.array(CURVE))
-    middle = float(((run.curve[1:] + run.curve[:-1]) / 2) @ weights)
-    assert middle == pytest.approx(run.mean_response, rel=0.1)
-
-
-def test_invalid_quantile_curve_is_refused(run: Simulation) -> None:
-    check(HOT, run)
-    check(HOT, run.replace(curve=np.zeros(0)))
-    with refused(InfeasibleSolution):
-        check(HOT, run.replace(curve=run.curve[::-1]))
-    with refused(InfeasibleSolution):
-        check(HOT, run.replace(curve=run.curve[:5]))
-
-
-def test_simulation_round_trip_with_and_without_curve() -> None:
-    short = any_blade(cotenant.read("numa/tiny"), tasks=2_000).solution
-    document = json.loads(json.dumps(short.document()))
-    assert Simulation.from_document(document) == short
-    del document["curve"]
-    assert Simulation.from_document(document) == short.replace(curve=np.zeros(0))
-
-
 def test_simulation_record_agrees_with_metrics(run: Simulation) -> None:
     kept, measured = record(HOT, run), metrics(HOT, run)
     assert kept["served"] == pytest.approx(measured["served_rate"])
@@ -127,16 +81,6 @@ def test_simulation_record_agrees_with_metrics(run: Simulation) -> None:
     names = ("share_local", "share_1hop", "share_2hop", "share_blade")
     assert kept["shares"] == pytest.approx([measured[name] for name in names], rel=1e-4)
     assert len(json.dumps(kept)) < 1000
-
-
-def test_flow_record_has_no_response_times() -> None:
-    flow = fluid(HOT).solution
-    assert isinstance(flow, Flow)
-    kept = record(HOT, flow)
-    assert "curve" not in kept
-    assert kept["served"] == pytest.approx(flow.throughput)
-    drawn = pictures([row("fluid", kept)])
-    assert [picture.name for picture in drawn] == ["shares-by-distance", "link-power"]
 
 
 row = partial(recorded, "numa")

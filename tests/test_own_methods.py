@@ -18,14 +18,11 @@ from support.messages import approved, refused
 from support.terminal import run
 
 import cotenant
-from cotenant.analysis.colocation.batches import answer_of
-from cotenant.analysis.packing.sweeps import share
 from cotenant.analysis.report.read_runs import distinguish, gather
 from cotenant.analysis.run import own_functions
 from cotenant.analysis.run.cell import Cell
 from cotenant.analysis.run.gaps import Comparison
 from cotenant.analysis.run.workers import pickled_cell, run_pickled_cell
-from cotenant.cluster.run.run import policy_of
 from cotenant.instances.packing import Placement
 from cotenant.instances.problem import InvalidOption
 from cotenant.solvers.outcome import Outcome, Status
@@ -137,14 +134,6 @@ def test_code_fingerprint_covers_file_and_its_imports(folder: Path) -> None:
     assert own_functions.code_of([imported()]) in seen, "another file of the folder is none of it"
 
 
-def test_code_fingerprint_changes_with_module_globals(folder: Path) -> None:
-    (folder / "own_edited.py").write_text("LEAST = 1\ndef edited(instance):\n    return LEAST\n")
-    function = imported()
-    before = own_functions.code_of([function])
-    function.__globals__["LEAST"] = 2
-    assert own_functions.code_of([function]) != before
-
-
 def test_function_without_file_is_always_rerun(folder: Path) -> None:
     def inside(instance: Any) -> None: ...
 
@@ -192,16 +181,6 @@ def test_comparison_reruns_edited_method_and_counts_reused_rows(
     )
 
 
-def test_rows_without_code_fingerprint_are_rerun(folder: Path) -> None:
-    out = folder / "rows.jsonl"
-    found = cotenant.compare([TINY], [imported(), "GR"], out=out, progress=False)
-    old = [dict(row) for row in found.rows]
-    code = old[0].pop("code")
-    old[0]["key"] = old[0]["key"].replace(f" {code}", "")
-    out.write_text("".join(f"{json.dumps(row)}\n" for row in old))
-    assert cotenant.compare([TINY], [imported(), "GR"], out=out, progress=False).reused == 1
-
-
 def test_worker_with_other_code_refuses_cell(folder: Path) -> None:
     cell = Cell(TINY, imported(), 0, 1.0, {}, code="0" * 16)
     row = run_pickled_cell(pickled_cell(cell), pickle.dumps(TINY))
@@ -242,13 +221,6 @@ def test_own_function_with_invalid_answer_is_refused(answer: Any) -> None:
     assert str(found.value) in (row["error"] or "")
 
 
-def test_own_function_may_return_infeasible_outcome() -> None:
-    def none(instance: Any) -> Outcome:
-        return Outcome(None, None, Status.INFEASIBLE)
-
-    assert cotenant.solve(TINY, none).status is Status.INFEASIBLE
-
-
 @pytest.mark.slow
 def test_failing_own_method_exits_with_its_file_and_line(folder: Path) -> None:
     (folder / "own_edited.py").write_text(FAILING)
@@ -264,31 +236,3 @@ def test_failing_own_method_exits_with_its_file_and_line(folder: Path) -> None:
     done = run(*command, "-m", "own_edited:boom", "--format", "wide")
     assert done.returncode == 1
     approved(done.stdout[done.stdout.index("boom failed") :])
-
-
-def test_package_error_inside_own_function_names_its_line(folder: Path) -> None:
-    (folder / "own_edited.py").write_text(
-        "from cotenant.instances.colocation import Pairing\n"
-        "def edited(instance):\n"
-        "    return Pairing([0], [[1]], [1], [0])\n"
-    )
-    (row,) = cotenant.compare([TINY], [imported()], progress=False).rows
-    approved(row["error"] or "")
-
-
-def test_queue_batch_and_sweep_refuse_policy_returning_none() -> None:
-    from cotenant.baselines.colocation import greedy
-
-    draws = np.random.default_rng(0)
-    with refused(InvalidOption):
-        policy_of(nothing, {}, 1.0)(TINY, rng=draws)
-    with refused(InvalidOption):
-        answer_of(nothing, TINY, draws)
-    with refused(InvalidOption):
-        share(cotenant.read("packing/tiny"), nothing)  # type: ignore[arg-type]
-    answer = policy_of(lambda instance: greedy(instance), {}, 1.0)(TINY, rng=draws)
-    cotenant.check(TINY, answer)
-
-
-def nothing(instance: Any, *, rng: Any = None, time_limit: float | None = None) -> Any:
-    """A policy without a return."""

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from support.messages import refused
 from support.seeds import numbers
 
 from cotenant.analysis.packing.audits import audit, pooled_split, server_split, still_fitting
@@ -21,11 +20,10 @@ from cotenant.instances.packing import Packing, Placement, check
 from cotenant.instances.packing.formats import VmTrace
 from cotenant.instances.packing.game import FairShare
 from cotenant.instances.packing.generators import paper_example
-from cotenant.instances.problem import InvalidInstance
 from cotenant.instances.problem.documents import to_json_value
 from cotenant.papers.registry import experiment_named
 from cotenant.solvers.outcome import Status
-from cotenant.solvers.packing.dominant_shares import max_min_share, max_utilization
+from cotenant.solvers.packing.dominant_shares import max_min_share
 from cotenant.solvers.packing.game.strategies import game_of
 
 EXAMPLE = paper_example(rng=np.random.default_rng(0))
@@ -90,20 +88,6 @@ def test_drf_equals_textbook_example() -> None:
     instance = Packing(capacity=[[9, 18]], demand=[[1, 4], [3, 1]], servers=[1.0])
     assert drf(instance).totals(2).tolist() == [3, 2]
     assert max_min_share(instance).solution.totals(2).tolist() == [3, 2]
-
-
-def test_fair_slots_uses_slots_of_smallest_demand() -> None:
-    instance = Packing(capacity=[[4, 8]], demand=[[1, 1], [2, 4]], servers=[1.0])
-    # a slot is (1, 1); the server has 4; the second type takes 4 of them and never fits beside the
-    # first
-    assert fair_slots(instance).totals(2).tolist() == [4, 0]
-
-
-def test_elastic_methods_refuse_unlimited_servers() -> None:
-    instance = Packing(capacity=[[4]], demand=[[1]])
-    for method in (*RIVALS, max_min_share, max_utilization):
-        with refused(InvalidInstance):
-            method(instance)
 
 
 def test_packing_metrics_of_paper_allocation_by_hand() -> None:
@@ -204,12 +188,12 @@ def test_simulation_places_at_next_slot_and_queues_the_rest() -> None:
 )
 def test_simulation_conserves_vms_under_every_policy(policy: str) -> None:
     rng = np.random.default_rng(2)
-    start = np.sort(rng.uniform(0, 100, 60))
+    start = np.sort(rng.uniform(0, 100, 20))
     made = VmTrace(
         np.array([[1, 1], [2, 6]]),
-        rng.integers(0, 2, 60),
+        rng.integers(0, 2, 20),
         start,
-        start + rng.uniform(1, 60, 60),
+        start + rng.uniform(1, 60, 20),
         ("CPU", "memory"),
         ("a", "b"),
         "",
@@ -218,22 +202,9 @@ def test_simulation_conserves_vms_under_every_policy(policy: str) -> None:
         made, np.array([[4, 8], [8, 16]]), np.array([2, 1]), policy, slot=20.0, rounds=3, eta=3
     )
     assert len(done.slots) == 6
-    assert sum(slot.arrived for slot in done.slots) == 60
-    assert sum(slot.placed for slot in done.slots) + done.slots[-1].waiting == 60
+    assert sum(slot.arrived for slot in done.slots) == 20
+    assert sum(slot.placed for slot in done.slots) + done.slots[-1].waiting == 20
     assert all(0 <= used <= 1 for slot in done.slots for used in slot.utilization)
-
-
-def test_arrival_simulation_of_real_trace(packing_data) -> None:
-    from cotenant.instances.packing.formats import alibaba_nodes, alibaba_trace, azure_trace
-
-    azure = azure_trace(packing_data / "azure_v1_vm_requests_dev_20k.csv")
-    done = simulate(azure, np.array([[64, 196608]]), np.array([40]), "first-fit", slots=20)
-    assert 0.2 < done.mean_utilization[0] <= 1
-    pods = alibaba_trace(packing_data / "openb_pod_list_default.csv")
-    capacity, number = alibaba_nodes(packing_data / "openb_node_list_all_node.csv", servers=300)
-    assert number.sum() == 300
-    done = simulate(pods, capacity, number.astype(int), "DRF", slot=86400.0, slots=3)
-    assert sum(slot.arrived for slot in done.slots) > 0
 
 
 def test_drf_takes_equal_shares_for_equal() -> None:
@@ -244,19 +215,6 @@ def test_drf_takes_equal_shares_for_equal() -> None:
     # the second user's share is that of one resource, though it takes as much of the other
     instance = Packing(capacity=[[20, 20]], servers=[1], demand=[[2, 0], [2, 2]])
     assert drf(instance).totals(2).tolist() == [5, 5]
-
-
-def test_price_of_anarchy_is_measured_only_with_its_option() -> None:
-    import cotenant
-
-    instance = cotenant.read("packing/vm-types-8")
-    play = cotenant.solve(instance, "FUGA", eta=3, anarchy=True)
-    best = cotenant.solve(instance, "joint-optimum", eta=3)
-    assert play.metrics["price_of_anarchy"] == pytest.approx(
-        play.metrics["disutility"] / best.bound
-    )
-    assert play.metrics["price_of_anarchy"] >= 1 - 1e-9
-    assert "price_of_anarchy" not in cotenant.solve(instance, "FUGA", eta=3).metrics
 
 
 @pytest.mark.parametrize(("servers", "expected"), [([4], 0.25), ([np.inf], 1.0)])

@@ -8,25 +8,23 @@ import json
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
-from importlib import import_module
 from types import ModuleType
 from typing import Any
 
 import numpy as np
 import pytest
-from support.messages import approved, refused
+from support.messages import approved
 from support.report_rows import recorded
 
 import cotenant
 from cotenant.analysis.packing.frontier import price_frontiers
 from cotenant.analysis.packing.metrics import metrics
-from cotenant.analysis.packing.pictures import MOST_SERVERS, MOST_USERS, pictures, record
-from cotenant.analysis.report.picture import Chart, Drawing, HeatMap
+from cotenant.analysis.packing.pictures import pictures, record
+from cotenant.analysis.report.picture import Drawing
 from cotenant.baselines.packing import drf
 from cotenant.instances.packing import Packing, Placement, check
 from cotenant.instances.packing.game import FairShare
-from cotenant.instances.packing.generators import paper_example, vm_types
-from cotenant.instances.problem import InvalidOption
+from cotenant.instances.packing.generators import paper_example
 from cotenant.solvers.engines import solve_program
 from cotenant.solvers.outcome import Status, Stop
 from cotenant.solvers.packing.dominant_shares import max_utilization
@@ -117,13 +115,6 @@ def test_share_frontier_limits_are_reachable_shares() -> None:
     assert [point.limit for point in few.points] == [0.35, None]
 
 
-def test_share_frontier_of_full_service_is_one_point() -> None:
-    assert price_frontiers(cotenant.read("packing/tiny")) == ()
-    assert (
-        price_frontiers(Packing(capacity=[[4]], demand=[[1]], servers=[2.0], request=[3.0])) == ()
-    )
-
-
 def test_share_frontier_with_too_many_combinations_is_unproved() -> None:
     even = Packing(capacity=[[2001]], demand=[[2], [4], [6]], servers=[1.0])
     (frontier,) = price_frontiers(even)
@@ -131,18 +122,6 @@ def test_share_frontier_with_too_many_combinations_is_unproved() -> None:
     assert max_utilization(even).stop is Stop.ITERATION_LIMIT
     for point in frontier.points:
         assert point.value <= 2000 / 2001 < point.bound
-
-
-def test_share_frontier_at_time_limit_claims_only_proofs() -> None:
-    instance = cotenant.read("packing/vm-types-8")
-    (whole,), (short,) = price_frontiers(instance), price_frontiers(instance, time_limit=1e-6)
-    best = whole.points[-1].value
-    assert best is not None
-    for point in short.points:
-        assert point.bound is None or point.bound >= point.value
-        if point.status is Status.OPTIMAL:
-            assert point.value == pytest.approx(point.bound, abs=1e-6)
-        assert point.value is None or point.value <= best + 1e-9
 
 
 def test_interrupted_share_frontier_keeps_points(interrupt_at: Any) -> None:
@@ -153,14 +132,6 @@ def test_interrupted_share_frontier_keeps_points(interrupt_at: Any) -> None:
     assert frontier.status is Status.FEASIBLE
     assert len(frontier.points) > 3
     assert all(point.value is not None for point in frontier.points)
-
-
-@pytest.mark.parametrize("points", [1, 2.5, True])
-@pytest.mark.parametrize("problem", ["packing", "scheduling", "numa"])
-def test_invalid_number_of_points_is_refused(problem: str, points: Any) -> None:
-    frontier = import_module(f"cotenant.analysis.{problem}.frontier")
-    with refused(InvalidOption):
-        frontier.price_frontiers(cotenant.read(f"{problem}/tiny"), points=points)
 
 
 def test_packing_record_has_sorted_server_utilization() -> None:
@@ -182,40 +153,8 @@ def test_packing_record_has_sorted_server_utilization() -> None:
     assert kept["shares"] == [pytest.approx(6 / 16)]
 
 
-def test_packing_record_of_large_cluster_is_small() -> None:
-    instance = Packing(
-        capacity=[[64, 256], [32, 64]],
-        demand=np.random.default_rng(0).integers(1, 9, (60, 2)),
-        servers=[3000.0, 2000.0],
-        resources=("CPU", "memory"),
-    )
-    spread = np.eye(60, dtype=int)[np.arange(5000) % 60] * (1 + np.arange(5000)[:, None] % 4)
-    kept = record(instance, Placement(spread, np.repeat([0, 1], [3000, 2000])))
-    assert all(len(rates) == MOST_SERVERS for rates in kept["fill"].values())
-    assert all(rates == sorted(rates, reverse=True) for rates in kept["fill"].values())
-    assert (len(kept["users"]), kept["of_users"]) == (MOST_USERS, 60)
-    assert len(json.dumps(kept)) < 6000
-    drawn = {picture.name: picture for picture in pictures([row("first-fit", kept)])}
-    chart, shares = drawn["fill-cpu"], drawn["dominant-shares"]
-    assert isinstance(chart, Chart)
-    assert chart.series[0].x[-1] == 5000
-    assert "5000 servers" in chart.note
-    assert isinstance(shares, HeatMap)
-    assert "40 of 60 users" in shares.note
-
-
 row = partial(recorded, "packing")
 """A row of a comparison, as far as pictures look at it."""
-
-
-def test_game_tree_is_stored_for_small_games_only() -> None:
-    play = fuga(EXAMPLE).solution
-    assert "tree" in record(EXAMPLE, play)
-    assert "tree" not in record(EXAMPLE, drf(EXAMPLE))
-    large = vm_types(machines=8, rng=np.random.default_rng(0))
-    assert "tree" not in record(large, fuga(large).solution)
-    other = fuga(EXAMPLE, eta=2, alpha=3.0).solution
-    assert len(record(EXAMPLE, other, eta=2, alpha=3.0)["tree"]["nodes"]) == 1 + 2 + 4
 
 
 def test_game_tree_is_drawn_from_rows() -> None:
@@ -262,8 +201,3 @@ def test_moves_frontier_of_infeasible_instance_is_empty() -> None:
     approved(frontier.note)
     (frontier,) = price_frontiers(nothing.replace(limits=()))
     assert [(point.limit, point.value) for point in frontier.points] == [(2, 0.0)]
-
-
-def test_empty_placements_are_equal() -> None:
-    nothing = [Placement(np.zeros(shape), [0] * shape[0]) for shape in [(0,), (0, 3), (2, 0)]]
-    assert nothing[0] == nothing[1] == nothing[2]

@@ -10,7 +10,6 @@ import pytest
 import scipy.stats
 from support.seeds import seeds
 
-from cotenant.analysis.report import paired_tests
 from cotenant.analysis.report.paired_tests import (
     hodges_lehmann,
     holm,
@@ -132,31 +131,3 @@ def test_nemenyi_groups_are_maximal_below_critical_difference() -> None:
     across = int(found.critical)
     expected = [list(order[low : low + across + 1]) for low in range(len(order) - across)]
     assert found.groups == expected
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("count", [8, 14])
-def test_false_positive_rate_is_five_percent(count: int) -> None:
-    """The family-wise error of both procedures over 800 comparisons, within three deviations."""
-    draws, times, wrong = np.random.default_rng(count), 800, np.zeros(2)
-    for _ in range(times):
-        values: dict[str, Any] = {name: list(draws.normal(size=count)) for name in "abcd"}
-        found = rank_methods(values, "min")
-        wrong += [
-            any(pair.p_value <= paired_tests.LEVEL for pair in found.pairs),
-            len(found.groups) > 1,
-        ]
-    most = times * 0.05 + 3 * (times * 0.05 * 0.95) ** 0.5
-    assert wrong.max() <= most
-    assert wrong[1] > 0
-
-
-@pytest.mark.slow
-def test_difference_intervals_have_stated_coverage() -> None:
-    draws, hits = np.random.default_rng(1), 0
-    for _ in range(1000):
-        _, low, high = hodges_lehmann(draws.laplace(0.7, size=12))
-        assert low is not None
-        assert high is not None
-        hits += low <= 0.7 <= high
-    assert 930 <= hits <= 985

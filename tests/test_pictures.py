@@ -164,12 +164,6 @@ def test_pictures_of_all_methods_and_seeds_are_valid(problem: str) -> None:
     assert drawn(problem, runs(problem))
 
 
-@pytest.mark.sampled(4)
-def test_pictures_of_many_seeds_are_valid(problem: str) -> None:
-    many = [row | {"seed": seed} for seed in range(30) for row in runs(problem)]
-    assert drawn(problem, many)
-
-
 def test_pictures_skip_rows_without_record(problem: str) -> None:
     good = runs(problem)
     bad: list[Row] = [

@@ -6,15 +6,13 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
-from support.messages import approved, refused
+from support.messages import refused
 
 import cotenant
 from cotenant import catalog
 from cotenant.analysis.registry import analysis_of
-from cotenant.analysis.report.picture import MOST_ROWS, answer_blocks
 from cotenant.analysis.report.plots import pictures_of
 from cotenant.instances.problem import PROBLEM_NAMES, UnknownName
-from cotenant.instances.problem.errors import InfeasibleSolution, InvalidOption
 from cotenant.instances.problem.files import bundled
 
 DRAWN = [name for name in PROBLEM_NAMES if analysis_of(name).answer_picture is not None]
@@ -72,22 +70,3 @@ def test_answer_picture_equals_answer() -> None:
     assert len({block.row for block in blocks}) == int((placed.count.sum(axis=1) > 0).sum())
     for one, other in pairwise(blocks):
         assert one.row != other.row or one.end == other.begin, "one behind the other"
-
-
-def test_answer_picture_truncates_many_rows() -> None:
-    parts = [(f"server {number}", "a", 1.0) for number in range(MOST_ROWS + 2)]
-    drawn = answer_blocks("Which", "cores", "server", parts, [f"server {MOST_ROWS + 1}"])
-    assert len(drawn.blocks) == MOST_ROWS
-    assert drawn.blocks[0].row == f"server {MOST_ROWS + 1}", "in the order that is given"
-    approved(drawn.note)
-
-
-def test_undrawable_answer_is_refused() -> None:
-    tiny = cotenant.read("colocation/tiny")
-    greedy = cotenant.solve(tiny, "GR")
-    with refused(InvalidOption):
-        cotenant.plot_trace(greedy)
-    with refused(InvalidOption):
-        cotenant.plot(tiny, greedy, beta=1)
-    with pytest.raises(InfeasibleSolution):
-        cotenant.plot(tiny.replace(count=tiny.count * 2), greedy)

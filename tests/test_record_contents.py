@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from support.messages import approved
 
 import cotenant
 from cotenant.analysis.admission import pictures as admission
@@ -15,11 +14,7 @@ from cotenant.analysis.market import pictures as market
 from cotenant.analysis.report.picture import Chart, HeatMap, Picture
 from cotenant.analysis.report.picture_data import (
     curves,
-    evenly,
-    extremes,
-    over_seeds,
     records_by_method,
-    rounded,
 )
 from cotenant.analysis.run.rows import Row
 from cotenant.instances.colocation import Colocation
@@ -65,27 +60,6 @@ def test_records_of_different_options_are_separate() -> None:
     ]
 
 
-@pytest.mark.parametrize(
-    ("number", "places"), [(0, []), (1, [0]), (3, [0, 1, 2]), (4, [0, 2, 3]), (100, [0, 50, 99])]
-)
-def test_subsampled_positions_are_evenly_spaced(number: int, places: list[int]) -> None:
-    assert evenly(number, 3).tolist() == places
-
-
-def test_failed_rows_and_frontiers_have_no_records() -> None:
-    rows = [
-        row("a", {"x": 1}, error="no"),
-        row("b", {"x": 1}, kind="frontier"),
-        row("c", {"error": "no", "x": 1}),
-    ]
-    assert list(records_by_method(rows, "x")) == ["c"]
-
-
-def test_records_of_seeds_are_averaged_by_position() -> None:
-    assert over_seeds([[1.0, 4.0], [3.0, 0.0]]) == ((2.0, 2.0), (1.0, 0.0), (3.0, 4.0))
-    assert over_seeds([[1.0, 4.0]]) == ((1.0, 4.0), (), ())
-
-
 def test_methods_of_equal_records_share_one_curve() -> None:
     kept = {
         "a": [{"x": [1.0]}],
@@ -97,16 +71,6 @@ def test_methods_of_equal_records_share_one_curve() -> None:
         for group, mean, low, high in curves(kept, lambda record: record["x"])
     ]
     assert found == [(("a", "b"), (1.0,), (), ()), (("c",), (1.0,), (0.0,), (2.0,))]
-
-
-def test_extremes_of_records_are_described() -> None:
-    approved(extremes({"a": 2.0, "b": 1.0}, ".1f"))
-    approved(extremes({"a": 2.0, "b": 2.0}))
-    assert extremes({"a": 2.0}) == "a has 2"
-
-
-def test_rounding_keeps_significant_digits() -> None:
-    assert rounded([123456.0, 0.00012345, 0.0, -2.00005]) == [123500.0, 0.0001234, 0.0, -2.0]
 
 
 def test_pairing_record_agrees_with_metrics() -> None:
@@ -130,25 +94,6 @@ def test_pairing_record_agrees_with_metrics() -> None:
         )
         assert shares @ record["penalty"] == pytest.approx(result.metrics["penalty"], rel=DIGITS)
         assert record["bandwidth"] == sorted(record["bandwidth"])
-
-
-def test_record_of_many_types_is_subsampled_with_note() -> None:
-    rng = np.random.default_rng(0)
-    instance = Colocation(rng.random((100, 100)), np.full(100, 2), rng.random(100))
-    record = colocation.record(instance, cotenant.solve(instance, "GR").solution)
-    assert len(record["names"]) == len(record["penalty"]) == colocation.MOST_TYPES
-    assert record["types"] == 100
-    assert record["bandwidth"][0] == pytest.approx(instance.bandwidth.min(), rel=DIGITS)  # type: ignore[union-attr]
-    assert record["bandwidth"][-1] == pytest.approx(instance.bandwidth.max(), rel=DIGITS)  # type: ignore[union-attr]
-    chart = named(colocation.pictures([row("GR", record)]), "colocation-penalty-by-bandwidth")
-    approved(chart.note)
-
-
-def test_record_without_bandwidths_has_no_bandwidth_picture() -> None:
-    instance = cotenant.read("colocation/no-stable-4")
-    record = colocation.record(instance, cotenant.solve(instance, "GR").solution)  # type: ignore[arg-type]
-    names = [picture.name for picture in colocation.pictures([row("GR", record)])]
-    assert names == ["colocation-blocking-by-alpha", "colocation-penalty-distribution"]
 
 
 def test_fair_pairing_record_has_no_rank_violation() -> None:
@@ -188,16 +133,6 @@ def test_assignment_record_agrees_with_metrics() -> None:
         )
 
 
-def test_vms_without_cores_are_missing_in_record() -> None:
-    instance = cotenant.instances.admission.Admission(
-        [[2, 0], [0, 0]], [1, 1], [[1.0, 1.0], [1.0, 1.0]]
-    )
-    record = admission.record(instance, cotenant.solve(instance, "DA1").solution)  # one job a VM
-    assert record["vm_fill"] == [0.5, -1.0]
-    heat = named(admission.pictures([row("DA1", record)]), "admission-fill-vms")
-    assert heat.values == ((0.5, None),)
-
-
 def test_allocation_record_agrees_with_metrics() -> None:
     instance = cotenant.read("market/pool-100")
     assert isinstance(instance, Market)
@@ -230,24 +165,3 @@ def test_envy_picture_shows_methods_with_worst_pairs() -> None:
     curves = named(drawn, "market-sharing-endowment")
     assert isinstance(curves, Chart)
     assert [series.name for series in curves.series] == ["fisher", "utilitarian", "PF", "no gain"]
-
-
-def test_record_of_other_utility_family_has_no_envy() -> None:
-    instance = cotenant.read("market/tiny")
-    result = cotenant.solve(instance, "nash-welfare", utility="linear")
-    record = market.record(instance, result.solution, utility="linear")  # type: ignore[arg-type]
-    assert "envy" not in record
-    assert "sharing" not in record
-    assert (
-        next(picture.name for picture in market.pictures([row("nash-welfare", record)]))
-        == "market-utility"
-    )
-
-
-def test_market_without_useful_jobs_has_no_record() -> None:
-    instance = cotenant.read("market/tiny")
-    assert isinstance(instance, Market)
-    empty = instance.replace(work=np.zeros(instance.jobs))
-    record = market.record(empty, cotenant.solve(empty, "ES").solution)
-    assert record == {"users": 0}
-    assert market.pictures([row("ES", record)]) == []

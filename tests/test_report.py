@@ -9,7 +9,6 @@ import json
 import re
 import shlex
 import sys
-import tomllib
 from hashlib import sha256
 from html.parser import HTMLParser
 from itertools import pairwise
@@ -22,12 +21,11 @@ from support.messages import approved, refused
 from support.report_rows import failed, frontier, row, two_instances
 from typer.testing import CliRunner
 
-import cotenant
 from cotenant.analysis.frontier import PriceFrontier, PricePoint
 from cotenant.analysis.registry import analysis_of
 from cotenant.analysis.report.commands import compare_commands, run_command
 from cotenant.analysis.report.content import MOST_PICTURED, build_page
-from cotenant.analysis.report.page import grouped, write_report
+from cotenant.analysis.report.page import write_report
 from cotenant.analysis.report.picture import Chart, Series
 from cotenant.analysis.report.price_chart import price_chart
 from cotenant.analysis.report.read_runs import distinguish, gather
@@ -41,7 +39,6 @@ pytest.importorskip("jinja2", reason="the page needs jinja2")
 
 METRICS = {metric.name: metric for metric in analysis_of("colocation").metric_table}
 NASTY = "<script>alert(\"x\")</script> & 'q' $x$ _a_"
-PAGE = Path(__file__).resolve().parents[1] / "analysis" / "report" / "assets"
 
 
 def written(path: Path, rows: list[dict[str, Any]]) -> Path:
@@ -79,12 +76,9 @@ def test_report_joins_files_and_keeps_last_row_of_key(tmp_path: Path) -> None:
 BAD_FILES: list[tuple[str, str]] = [
     ("empty", ""),
     ("only failures", json.dumps(failed("GR", error="no memory")) + "\n"),
-    ("another file", "<html>\n"),
     ("a key and nothing else", '{"key": "k"}\n'),
     ("a strange problem", json.dumps(row(problem="tsp")) + "\n"),
     ("a strange metric", json.dumps(row(objective_name="beauty")) + "\n"),
-    ("metrics of words", json.dumps(row(metrics={"penalty": "low"})) + "\n"),
-    ("no seconds", json.dumps(row(seconds=None)) + "\n"),
     ("a broken frontier", json.dumps(frontier(frontiers=[{"points": []}])) + "\n"),
     (
         "a strange frontier",
@@ -127,15 +121,6 @@ def test_report_keeps_different_options_separate() -> None:
     assert [line["runs"] for line in Comparison(distinguish(rows)).summary()] == [1] * 6
 
 
-def test_option_of_one_method_does_not_split_others() -> None:
-    rows = [
-        row("optimal", options={"engine": "highs"}),
-        row("GR"),
-        row("optimal", "two", options={"engine": "highs"}),
-    ]
-    assert {each["method"] for each in distinguish(rows)} == {"optimal", "GR"}
-
-
 # Commands
 
 
@@ -166,15 +151,6 @@ def test_report_commands_of_special_runs() -> None:
         unnamed = {**own, "key": json.dumps(["run", "colocation", "one", "m", "mine", where, 0])}
         assert run_command(unnamed) == ""
         assert compare_commands([unnamed]) == []
-
-
-def test_report_names_folder_files_by_path(tmp_path: Path) -> None:
-    files = [tmp_path / f"{number}.json" for number in range(3)]
-    for file in files:
-        file.write_text("{}")
-    rows = [row("GR", str(number), file=str(file)) for number, file in enumerate(files)]
-    assert compare_commands(rows) == [f"cotenant compare {tmp_path} -m GR --time-limit 60"]
-    assert "0.json" in compare_commands(rows[:2])[0], "the folder has more than was run"
 
 
 def test_compare_commands_are_one_per_problem_and_time_limit() -> None:
@@ -233,17 +209,6 @@ def test_price_chart_of_maximized_fairness_reverses_bounds() -> None:
     )
     assert found["found"].x == (0.95, 0.3)
     assert found["proved"].x == (0.1, 0.9, 0.95)
-
-
-def test_price_chart_keeps_best_bound_at_tighter_limits() -> None:
-    found = map_of(
-        [
-            (0.0, None, 0.015, None, "unknown"),
-            (5.0, None, 0.02, None, "unknown"),
-            (None, 0.05, 0.01, 9.0, "feasible"),
-        ]
-    )
-    assert found["proved"].y == (0.01, 0.02, 0.02)
 
 
 def test_price_chart_of_metric_without_sense_uses_order_of_points() -> None:
@@ -385,14 +350,6 @@ def test_summary_names_best_methods_gaps_and_failures() -> None:
     assert build_page(rows).problems[0].failures is not None
 
 
-def test_page_counts_runs_and_frontiers_separately() -> None:
-    made = build_page([row("GR"), failed("CO"), frontier(), frontier("two", error="no time")])
-    approved(made.problems[0].sentences[0])
-    assert [column.name for column in made.ran.columns][-3:] == ["runs", "failed", "frontiers"]
-    assert made.ran.rows[0][-3:] == (2, 1, (2, "2 (1 failed)"))
-    assert [column.name for column in build_page([row("GR")]).ran.columns][-1] == "failed"
-
-
 # The page
 
 
@@ -512,46 +469,7 @@ def test_report_writes_figures_and_tables_as_files(tmp_path: Path) -> None:
     assert text.startswith("% \\usepackage{booktabs,array,graphicx}\n\\begin{table}")
 
 
-@pytest.mark.parametrize(
-    ("text", "shown"),
-    [
-        ("1234567 pairs, 9999 beside 12345.5", "1,234,567 pairs, 9999 beside 12,345.5"),
-        ("draw-12345 of /data/20000.json, 0.123456", "draw-12345 of /data/20000.json, 0.123456"),
-    ],
-)
-def test_grouped_separates_thousands_except_in_names_and_fractions(text: str, shown: str) -> None:
-    assert grouped(text) == shown
-
-
-def test_wheel_contains_every_page_asset() -> None:
-    settings = tomllib.loads((PAGE.parents[2] / "pyproject.toml").read_text())["tool"][
-        "setuptools"
-    ]["package-data"]
-    carried = {
-        path
-        for pattern in settings["cotenant.analysis.report"]
-        for path in PAGE.parent.glob(pattern)
-    }
-    assert set(PAGE.iterdir()) <= carried
-
-
 # On the command line
-
-
-def test_report_refuses_unwritable_output_before_work(tmp_path: Path) -> None:
-    runs = written(tmp_path / "runs.jsonl", [row()])
-    (tmp_path / "file").write_text("")
-    page, file = str(tmp_path / "p.html"), str(tmp_path / "file")
-    for extra in (
-        ["--out", str(tmp_path / "no" / "p.html")],
-        ["--out", str(runs)],
-        ["--out", page, "--figures", file],
-        ["--out", page, "--tables", f"{file}/t"],
-    ):
-        found = CliRunner().invoke(app, ["report", str(runs), *extra])
-        assert isinstance(found.exception, InvalidFile), extra
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["file", "runs.jsonl"]
-    assert len(runs.read_text().splitlines()) == 1
 
 
 @pytest.mark.slow
@@ -567,14 +485,6 @@ def test_compare_resumes_rows_and_frontiers_of_output_file(tmp_path: Path) -> No
     assert {each["file"] for each in rows} == {"colocation/tiny"}
     assert CliRunner().invoke(app, ["report", out, "--out", page]).exit_code == 0
     assert "cotenant solve colocation/tiny -m GR --time-limit 5" in Path(page).read_text()
-
-
-def test_compare_refuses_frontier_of_problem_without_frontiers(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.delattr("cotenant.analysis.colocation.frontier.price_frontiers")
-    with refused(InvalidOption):
-        cotenant.compare([cotenant.read("colocation/tiny")], ["GR"], frontier=True)
 
 
 @pytest.mark.parametrize("library", ["jinja2", "matplotlib"])

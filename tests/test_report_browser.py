@@ -4,10 +4,6 @@ need of scripts.
 
 from __future__ import annotations
 
-import importlib.util
-import re
-from pathlib import Path
-
 import pytest
 from support.browser import Browser, no_chromium, shape
 from support.report_rows import failed, frontier, row, two_instances
@@ -238,76 +234,6 @@ def test_report_on_phone_clips_nothing(
                 / parseFloat(getComputedStyle(each).lineHeight)));
     """)
     assert max(lines) <= 5, "two lines of a page are at most five of a phone"
-
-
-LETTERS = """
-return [...document.querySelectorAll('figure svg')].map(picture => {
-  const texts = [...picture.querySelectorAll('text')].filter(text => text.textContent.trim());
-  const seen = texts.map(text => {
-    const matrix = text.getScreenCTM();
-    const inner = text.querySelector('tspan') || text;
-    const size = parseFloat(getComputedStyle(inner).fontSize) * Math.hypot(matrix.a, matrix.b);
-    const box = text.getBoundingClientRect();
-    return {text: text.textContent, size, slanted: matrix.a && matrix.b, box};
-  });
-  const straight = seen.filter(each => !each.slanted);
-  const touching = straight.flatMap((one, place) => straight.slice(place + 1)
-    .filter(other => Math.min(one.box.right, other.box.right) - Math.max(one.box.left, other.box.left) > 1
-      && Math.min(one.box.bottom, other.box.bottom) - Math.max(one.box.top, other.box.top) > 3)
-    .map(other => `${one.text} / ${other.text}`));
-  return [picture.querySelector('title').textContent, Math.min(...seen.map(each => each.size)),
-    Math.max(...seen.map(each => each.size)), touching];
-});
-"""
-"""Of each picture: its title, the size of its smallest and its largest letter, texts that touch."""
-
-
-@pytest.fixture(scope="module")
-def gallery(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """The address of the pictures of the gallery, in the style of the site."""
-    docs = Path(__file__).resolve().parents[1] / "docs"
-    spec = importlib.util.spec_from_file_location("generated", docs / "extensions" / "generated.py")
-    assert spec is not None
-    assert spec.loader is not None
-    maker = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(maker)
-    text = maker.filled((docs / "gallery.md").read_text(), "gallery")
-    figures = re.findall(r'<figure class="picture".*?</figure>', text, re.DOTALL)
-    style = (docs / "static" / "site.css").read_text()
-    path = tmp_path_factory.mktemp("gallery") / "page.html"
-    path.write_text(f"<!DOCTYPE html><meta charset=utf-8><style>{style}</style>{''.join(figures)}")
-    return path.as_uri()
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("width", [390, 1280])
-@pytest.mark.parametrize(
-    "which",
-    ["page", *(pytest.param(each, marks=pytest.mark.slow) for each in ("every", "gallery"))],
-)
-def test_picture_text_is_legible_without_overlap(
-    browser: Browser, request: pytest.FixtureRequest, which: str, width: int
-) -> None:
-    shape(browser, width, "light")
-    browser.get(request.getfixturevalue(which))
-    pictures = browser.execute_script(LETTERS)
-    assert len(pictures) >= 3
-    assert {title: least for title, least, _, _ in pictures if least < 9} == {}
-    assert {title: most for title, _, most, _ in pictures if most > 16} == {}
-    assert {title: texts for title, _, _, texts in pictures if texts} == {}
-
-
-@pytest.mark.slow
-def test_report_command_is_copied_from_keyboard(browser: Browser) -> None:
-    from selenium.webdriver.common.by import By
-    from selenium.webdriver.common.keys import Keys
-    from selenium.webdriver.support.ui import WebDriverWait
-
-    button = browser.find_element(By.CSS_SELECTOR, "#ran .command button")
-    button.send_keys(Keys.ENTER)
-    said = browser.find_element(By.ID, "said")
-    WebDriverWait(browser, 10).until(lambda _: said.get_attribute("textContent") != "")
-    assert said.get_attribute("textContent") == "The command is copied."
 
 
 @pytest.mark.slow

@@ -16,7 +16,6 @@ import pytest
 from support.messages import approved, refused
 
 import cotenant
-from cotenant.analysis.report.content import build_page
 from cotenant.analysis.report.read_runs import gather
 from cotenant.analysis.report.tables import comparison_tables
 from cotenant.analysis.run.documents import RowDocument
@@ -170,65 +169,6 @@ def test_infeasible_instance_counts_as_unanswered_not_failed() -> None:
     assert table_of(found).notes == ()
 
 
-def test_mean_over_seeds_with_missing_metric_is_none() -> None:
-    rows = cotenant.compare([TINY], ["SMR"], seeds=range(2)).rows
-    rows[0]["metrics"] = {**rows[0]["metrics"], "penalty": None}
-    line = Comparison(rows).summary()[0]
-    assert line["metrics"]["penalty"] is None
-    assert line["metrics"]["worst_penalty"] is not None
-
-
-def test_frontier_rows_are_absent_from_table_of_runs(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    from cotenant.analysis.frontier import PriceFrontier, PricePoint
-    from cotenant.solvers.outcome import Status
-
-    point = PricePoint(0.0, 0.05, 0.05, 0.0, Status.OPTIMAL)
-    made = PriceFrontier("penalty", "blocking_pairs", (point,))
-
-    def frontiers(
-        instance: Colocation, *, time_limit: float | None = None, points: int = 8
-    ) -> tuple[PriceFrontier, ...]:
-        if points == 3:
-            raise ValueError("three is\ntoo few")
-        return (made,)
-
-    monkeypatch.setattr("cotenant.analysis.colocation.frontier.price_frontiers", frontiers)
-    done = cotenant.compare([TINY], ["optimal", "GR"], frontier=True, options={"points": 5})
-    assert [(row["kind"], row["method"]) for row in done.rows] == [
-        ("run", "optimal"),
-        ("run", "GR"),
-        ("frontier", "frontier"),
-    ]
-    assert PriceFrontier.from_document(done.frontiers[0]["frontiers"][0]) == made
-    assert done.frontiers[0]["options"] == {"points": 5}
-    assert [line["method"] for line in done.summary()] == ["optimal", "GR"]
-    assert list(done.table["method"]) == ["optimal", "GR"]
-    failed = cotenant.compare([TINY], ["optimal"], frontier=True, options={"points": 3})
-    approved(table_of(failed).notes)
-
-
-def test_metric_nan_makes_failed_row(monkeypatch: pytest.MonkeyPatch) -> None:
-    from cotenant.analysis.colocation import metrics
-
-    monkeypatch.setattr(
-        metrics, "metrics", lambda instance, solution, *, alpha=0.0: {"penalty": float("nan")}
-    )
-    found = cotenant.compare([TINY], ["GR"], options={"alpha": 0.0})
-    approved(found.rows[0]["error"])
-
-
-def test_option_without_json_form_is_stored_by_repr(tmp_path: Path) -> None:
-    def takes(instance: Colocation, *, kind: Any) -> Pairing:
-        return paired(instance)
-
-    out = tmp_path / "rows.jsonl"
-    found = cotenant.compare([TINY], [takes], options={"kind": Colocation}, out=out)
-    assert found.rows[0]["options"] == {"kind": repr(Colocation)}
-    assert json.loads(out.read_text()) == found.rows[0]
-
-
 CHANGES: list[tuple[str, Any]] = [
     ("kind", {}), ("kind", 7), ("seed", 1.5), ("metrics", {"penalty": [1]}),
     ("metrics", {"penalty": 1e301}), ("metrics", None),
@@ -280,16 +220,3 @@ def test_experiment_row_with_field_of_wrong_type_is_refused(
     for read in (lambda: write_page(tmp_path / "page.md", rows), lambda: run_tasks([], out=rows)):
         with refused(InvalidFile):
             read()
-
-
-def test_record_with_extra_entries_leaves_page_tables_intact(
-    tmp_path: Path,
-) -> None:
-    out = tmp_path / "rows.jsonl"
-    row = cotenant.compare([cotenant.read("market/tiny")], ["ES"], out=out).rows[0]
-    for name, value in (row["record"] or {}).items():
-        if isinstance(value, list):
-            changed = {**row, "record": {**(row["record"] or {}), name: [*value, *value[:1], {}]}}
-            out.write_text(json.dumps(changed) + "\n")
-            made = build_page(gather([out]))
-            assert all(table.csv() for table in made.tables())

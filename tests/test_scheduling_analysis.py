@@ -6,44 +6,25 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from types import SimpleNamespace
-from typing import Any
 
 import numpy as np
 import pytest
-from support.measured import DATA
 from support.messages import approved, refused
 
 import cotenant
-from cotenant.analysis.manipulation import misreports
 from cotenant.analysis.scheduling.audit import audit
 from cotenant.analysis.scheduling.fairness import fairness
 from cotenant.analysis.scheduling.metrics import metrics
 from cotenant.analysis.scheduling.prices import prices
-from cotenant.analysis.scheduling.strategy import KINDS, changes
-from cotenant.analysis.scheduling.windows import RULES, study
-from cotenant.instances.problem.errors import InvalidOption, UnknownName
-from cotenant.instances.scheduling import Schedule, Scheduling, psi, utilities
+from cotenant.analysis.scheduling.windows import study
+from cotenant.instances.problem.errors import InvalidOption
+from cotenant.instances.scheduling import Schedule, Scheduling, utilities
 from cotenant.instances.scheduling.accounts import Source
 from cotenant.instances.scheduling.generators import workload
 from cotenant.instances.scheduling.log import Log, Settings, window
 from cotenant.instances.scheduling.utility import units_done
-from cotenant.papers.fair_scheduling.printed import TABLE_1
-from cotenant.papers.fair_scheduling.traces import (
-    _apart,
-    _conclusions,
-    _drawn_again,
-    _rows,
-)
-from cotenant.papers.registry import experiment_named
 from cotenant.solvers.scheduling import reference, simulate
 from cotenant.solvers.scheduling.shapley_schedule import affordable
-
-
-def lpc() -> Path | None:
-    """The LPC trace, where it is."""
-    path = DATA / "traces" / "LPC-EGEE-2004-1.2-cln.swf.gz"
-    return path if path.is_file() else None
 
 
 def made_log(jobs: int = 400, length: int = 4000, users: int = 12, seed: int = 0) -> Log:
@@ -123,24 +104,6 @@ def test_unfairness_is_omitted_without_work_or_with_too_many_organizations() -> 
         metrics(many, schedule, reading="x")
 
 
-@pytest.mark.slow
-def test_study_has_zero_unfairness_of_ref_and_equal_windows_for_every_start() -> None:
-    log = made_log()
-    settings = Settings(length=600, organizations=3, machines=8)
-    empty = study(log, settings, windows=12, rules=RULES, seed=2)
-    warm = study(
-        log, Settings(length=600, organizations=3, machines=8, initial="warm"), windows=12, seed=2
-    )
-    assert empty.begin.tolist() == warm.begin.tolist()
-    assert (warm.jobs >= empty.jobs).all()
-    assert empty.contended_windows > 3
-    for name, sample in empty.distance.items():
-        assert (sample >= 0).all()
-        assert (sample[empty.contended == 0] == 0).all(), name
-    again = study(log, settings, windows=12, rules=RULES, seed=2)
-    assert all(again.distance[name].tolist() == empty.distance[name].tolist() for name in RULES)
-
-
 def test_study_distance_equals_unfairness_metric() -> None:
     log = made_log()
     found = study(
@@ -158,39 +121,6 @@ def test_study_distance_equals_unfairness_metric() -> None:
         ).instance
         measured = metrics(instance, cotenant.solve(instance, "FAIRSHARE").solution)["unfairness"]
         assert found.distance["FAIRSHARE"][index] == measured
-
-
-def test_misreported_schedulings_contain_equal_work() -> None:
-    instance = cotenant.read("scheduling/tiny")
-    mine = instance.processing[instance.organization == 2].sum()
-    kinds = set()
-    for change in changes(instance, 2):
-        kinds.add(change.kind)
-        assert change.useful[change.instance.organization == 2].sum() == mine
-        assert change.instance.processing.sum() - instance.processing.sum() == (
-            change.amount if change.kind == "pad" else 0
-        )
-    assert kinds == set(KINDS)
-
-
-def test_misreport_search_finds_profitable_job_split() -> None:
-    # One job of 6 beside an idle machine: two halves run at once.
-    instance = Scheduling([2], [0], [0], [6], horizon=6)
-    best = {kind: misreports(instance, "FIFO", kinds=(kind,))[0] for kind in KINDS}
-    assert best["split"].gain == psi([0, 0], [3, 3], 6).sum() - psi([0], [6], 6).sum()
-    assert best["split"].report.split()[-1] == "3"
-    assert best["merge"].tried == 0
-    assert best["delay"].gain == best["pad"].gain == 0
-    assert best["delay"].tried == best["pad"].tried == 3
-
-
-@pytest.mark.slow
-def test_misreports_of_random_rules_use_common_seeds() -> None:
-    instance = Scheduling([1, 1], [0, 0, 1, 1], [0, 0, 0, 0], [2, 3, 2, 3], horizon=6)
-    one, two = ([found.value for found in misreports(instance, "random", seeds=3)] for _ in "ab")
-    assert one == two
-    with refused(UnknownName):
-        misreports(instance, "LOTTERY")
 
 
 def test_prices_of_fairness_are_shares_of_proved_optimum() -> None:
@@ -233,86 +163,3 @@ def test_fairness_of_swf_log_uses_groups_as_organizations(tmp_path: Path) -> Non
     (seen,) = document["windows"]
     assert sum(row[-1] for row in seen["owed"]) == pytest.approx(0, abs=1e-3)
     approved(" ".join(seen["notes"]))
-
-
-def test_schedule_pictures_have_one_row_per_machine() -> None:
-    two, long_first, short_first = (
-        *experiment_named("scheduling-figure-2").run().pictures,
-        *experiment_named("scheduling-figure-7").run().pictures,
-    )  # fmt: skip
-    units = [value for row in two.values for value in row]
-    assert [units.count(float(job)) for job in range(1, 11)] == [3, 4, 3, 3, 6, 6, 3, 3, 4, 5]
-    assert units.count(None) == 2
-    assert [value for row in long_first.values for value in row].count(None) == 0
-    assert [value for row in short_first.values for value in row].count(None) == 6
-
-
-@pytest.mark.slow
-def test_scheduling_experiments_run_on_swf_log(tmp_path: Path) -> None:
-    path = tmp_path / "made.swf"
-    path.write_text(swf_text(made_log()))
-    for name in ("scheduling-table-1", "scheduling-table-2"):
-        findings = (
-            experiment_named(name)
-            .run(log=str(path), windows=3, length=500, machines=6, organizations=3)
-            .findings
-        )
-        rules = len(TABLE_1["LPC-EGEE"])
-        assert len(findings) == 2 * (2 * rules - 1 + 3) + (name == "scheduling-table-2")
-        assert "windows contended" in findings[0].note
-    grown = (
-        experiment_named("scheduling-figure-10")
-        .run(log=str(path), windows=2, least=2, most=3, length=500, machines=6)
-        .findings
-    )
-    assert len(grown) == len(TABLE_1["LPC-EGEE"]) + 1
-    with refused(InvalidOption):
-        experiment_named("scheduling-table-1").run(trace="RICC")
-    with refused(InvalidOption):
-        experiment_named("scheduling-figure-10").run(log=str(path), least=1)
-
-
-def test_difference_between_rules_has_bootstrap_interval_over_windows() -> None:
-    near, far = np.array([[1.0] * 20, [2.0] * 20]), np.array([[1.0] * 20, [5.0] * 20])
-    assert (_apart(near), _apart(far), _drawn_again(near, far)) == (1.0, 4.0, (3.0, 3.0))
-    once = np.array([[0.0] * 20, [0.0] * 19 + [100.0]])  # one window decides
-    low, high = _drawn_again(near, once)
-    assert low < 0 < high
-
-
-def test_mean_between_both_initial_states_names_state_as_cause() -> None:
-    [empty], [warm] = (
-        [one for one in _rows(_study(value), start, {"RAND15": (8, 21)}, {other: _study(else_)})]
-        for start, value, other, else_ in (
-            ("empty", 1.0, "warm", 30.0),
-            ("warm", 30.0, "empty", 1.0),
-        )
-    )
-    approved(empty.cause)
-    approved(warm.cause)
-    [outside] = _rows(_study(1.0), "empty", {"RAND15": (8, 21)}, {"warm": _study(2.0)})
-    assert (outside.verdict, outside.cause) == ("differs", "")
-
-
-def _study(value: float) -> Any:
-    return SimpleNamespace(
-        distance={"RAND15": np.full(5, value)}, contended_windows=5, windows=5, without_work=0
-    )
-
-
-def test_paper_conclusions_are_judged_on_means() -> None:
-    """Of the columns of table 1 only PIK-IPLEX and the two after it have RAND first: worked by hand
-    from the printed means.
-    """
-    said = {
-        trace: [finding.verdict for finding in _conclusions("empty", means, means)]
-        for trace, column in TABLE_1.items()
-        for means in ({name: row[0] for name, row in column.items()},)
-    }
-    yes, no = "reproduced", "differs"
-    assert said == {
-        "LPC-EGEE": [no, yes, yes],
-        "PIK-IPLEX": [yes, yes, yes],
-        "SHARCNET-Whale": [yes, yes, yes],
-        "RICC": [yes, no, yes],
-    }

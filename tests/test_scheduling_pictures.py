@@ -10,7 +10,6 @@ from typing import Any, Literal
 
 import numpy as np
 import pytest
-from support.messages import approved, refused
 from support.report_rows import recorded
 from support.scheduling_cases import every_outcome
 
@@ -18,16 +17,13 @@ import cotenant
 from cotenant.analysis.report.picture import Chart, HeatMap
 from cotenant.analysis.scheduling.frontier import price_frontiers
 from cotenant.analysis.scheduling.metrics import metrics
-from cotenant.analysis.scheduling.pictures import MOST_NAMES, pictures, record
+from cotenant.analysis.scheduling.pictures import pictures, record
 from cotenant.baselines.scheduling import fifo, round_robin
-from cotenant.instances.problem.errors import InvalidOption
 from cotenant.instances.scheduling import Schedule, Scheduling, check, utilities
 from cotenant.instances.scheduling.gadgets import figure_7
-from cotenant.instances.scheduling.generators import workload
 from cotenant.models.scheduling import Nearness
 from cotenant.solvers.outcome import Status, Stop
-from cotenant.solvers.scheduling.nearest_efficient import most_near, nearest
-from cotenant.solvers.scheduling.optimum import max_utility
+from cotenant.solvers.scheduling.nearest_efficient import most_near
 from cotenant.solvers.scheduling.shapley_schedule import ref, reference
 
 Engine = Literal["cp-sat", "highs"]
@@ -115,32 +111,6 @@ def test_most_efficient_schedule_near_utilities_equals_enumeration(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("objective", OBJECTIVES)
-@pytest.mark.parametrize("engine", ENGINES)
-def test_nearest_efficient_schedule_equals_enumeration(
-    engine: Engine, objective: Objective
-) -> None:
-    moved = 0
-    for instance in tiny_instances(5, 6):
-        given, start = reference(instance).psi, fifo(instance)
-        least = worth(instance, start, objective)
-        far = [
-            sum(abs(a - b) for a, b in zip(psi, given.tolist(), strict=True))
-            for work, psi in every_outcome(instance)
-            if (work if objective == "utilization" else sum(psi)) >= least
-        ]
-        outcome = nearest(instance, objective, given, start=start, engine=engine)
-        check(instance, outcome.solution)
-        found = int(np.abs(utilities(instance, outcome.solution) - given).sum())
-        assert found == min(far)
-        assert outcome.bound == min(far)
-        assert outcome.status is Status.OPTIMAL
-        assert worth(instance, outcome.solution, objective) >= least
-        moved += found < int(np.abs(utilities(instance, start) - given).sum())
-    assert moved
-
-
-@pytest.mark.slow
 def test_scheduling_frontiers_equal_enumeration() -> None:
     traded = 0
     for instance in tiny_instances(7, 8):
@@ -174,15 +144,6 @@ def test_scheduling_frontiers_equal_enumeration() -> None:
                 )
             traded += frontier.points[0].value < loosest.value
     assert traded >= 7
-
-
-@pytest.mark.slow
-def test_scheduling_frontier_of_figure_7_equals_hand_calculation() -> None:
-    """REF does 18 of 24 units there; all of it can be done by a schedule 48 unit-times away."""
-    by_work, by_utility = price_frontiers(figure_7())
-    assert (by_work.points[0].value, by_work.points[-1].value) == (0.75, 1.0)
-    assert by_work.points[-1].reached == pytest.approx(48 / 18)
-    assert (by_utility.points[0].value, by_utility.points[-1].value) == (72.0, 84.0)
 
 
 def test_frontier_of_large_instance_has_fluid_bounds() -> None:
@@ -225,41 +186,6 @@ def test_interrupted_scheduling_frontier_keeps_known_points(interrupt_at: Any) -
     )
 
 
-def test_start_farther_than_allowed_distance_is_refused() -> None:
-    instance = figure_7()
-    with refused(InvalidOption):
-        most_near(
-            instance,
-            "utility",
-            Nearness(reference(instance).psi, 3),
-            start=max_utility(instance).solution,
-        )
-
-
-@pytest.mark.slow
-def test_record_busy_machines_equal_count_by_time_unit() -> None:
-    for instance in tiny_instances(11, 5):
-        schedule = fifo(instance)
-        busy = np.zeros(instance.horizon)
-        for start, length in zip(
-            schedule.start.tolist(), instance.processing.tolist(), strict=True
-        ):
-            if start >= 0:
-                busy[start : start + length] += 1
-        kept = record(instance, schedule)
-        assert kept["times"] == list(range(1, instance.horizon + 1))
-        assert kept["busy"] == pytest.approx((busy / instance.total_machines).tolist(), abs=1e-4)
-    long = workload(
-        organizations=3, machines=6, jobs=50, horizon=4001, load=1.5, rng=np.random.default_rng(2)
-    )
-    schedule = fifo(long)
-    kept = record(long, schedule)
-    edges = np.array([0, *kept["times"]])
-    assert (len(kept["times"]), kept["times"][-1]) == (40, 4001)
-    mean = float(np.average(kept["busy"], weights=np.diff(edges)))
-    assert mean == pytest.approx(metrics(long, schedule)["utilization"], rel=1e-3)
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("reading", ["figure", "definition"])
 def test_record_debts_equal_those_of_truncated_instance(reading: Any) -> None:
@@ -279,22 +205,6 @@ def test_record_debts_equal_those_of_truncated_instance(reading: Any) -> None:
             owed = [measured[f"owed:{name}"] for name in instance.names]
             assert [row[place] for row in kept["debts"]] == pytest.approx(owed, rel=1e-5, abs=1e-9)
         assert kept["owed"] == [row[-1] for row in kept["debts"]]
-
-
-def test_debts_over_time_are_omitted_for_many_organizations() -> None:
-    ten = Scheduling([1] * 10, list(range(10)) * 2, [0] * 20, [3] * 20, 5)
-    kept = record(ten, fifo(ten))
-    assert "debts" not in kept
-    assert len(kept["owed"]) == 10
-    names = {picture.name for picture in pictures([row("FIFO", kept)])}
-    assert names == {"owed", "psi-over-phi", "busy-machines"}
-    forty = Scheduling([1] * 40, list(range(40)), [0] * 40, [3] * 40, 5)
-    kept = record(forty, fifo(forty))
-    assert "owed" not in kept
-    assert len(kept["psi"]) == len(kept["names"]) == MOST_NAMES
-    drawn = {picture.name: picture for picture in pictures([row("FIFO", kept)])}
-    assert set(drawn) == {"utilities", "busy-machines"}
-    assert "20 of 40 organizations" in drawn["utilities"].note
 
 
 row = partial(recorded, "scheduling")
@@ -330,19 +240,6 @@ def test_pictures_draw_debts_of_fairest_and_unfairest_method() -> None:
     assert isinstance(got, HeatMap)
     assert owed.values == ((-24, 24), (0, 0), (-24, 24))
     assert got.values[1] == (1, 1)
-
-
-def test_large_debts_are_drawn_in_a_named_unit() -> None:
-    instance = cotenant.read("scheduling/lpc-like")
-    drawn = {
-        picture.name: picture
-        for picture in pictures([row("FIFO", record(instance, fifo(instance)))])
-    }
-    owed = drawn["owed"]
-    assert isinstance(owed, HeatMap)
-    approved(owed.value_label)
-    measured = metrics(instance, fifo(instance))
-    assert owed.values[0][0] == pytest.approx(measured[f"owed:{instance.names[0]}"] / 1e9, rel=1e-4)
 
 
 @pytest.mark.parametrize("engine", ENGINES)

@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import csv
 import io
-import shutil
 import statistics
 import subprocess
 from collections.abc import Callable
@@ -17,7 +16,6 @@ from typing import Any
 
 import pytest
 from support.messages import approved, refused
-from support.report_rows import row
 from support.terminal import run, settings_file
 
 import cotenant
@@ -28,11 +26,9 @@ from cotenant.analysis.report.table import Column, Table
 from cotenant.analysis.report.tables import (
     comparison_tables,
     figure,
-    percent,
     proved,
     result_tables,
 )
-from cotenant.analysis.run.gaps import Comparison
 from cotenant.instances.problem import InvalidOption
 
 SPECIAL = r"""a\b & 50% $x$ #1 a_b {c} ~ ^ <script> | "q" `t` [1] * -- 'x' τ ≤ → ψ ⟨1⟩ ε Δ 2² … é"""
@@ -83,36 +79,12 @@ def shown(
     return show
 
 
-def test_terminal_table_shows_every_cell_and_caption(
-    shown: Callable[..., str],
-) -> None:
-    caption = "a caption that is longer than the table is wide " + "*below*"
-    printed = shown(replace(TABLE, caption=caption))
-    assert all(word in printed for word in ("optimal", "0.3333", "half", "Gaps"))
-    assert caption in printed.splitlines()
-
-
-def test_percent_of_small_gap_is_not_zero() -> None:
-    texts = {None: "-", 0.0: "0 %", 2e-9: "<0.01 %", -2e-9: ">-0.01 %", 1e-4: "0.01 %"}
-    assert {value: percent(value) for value in [*texts, 12.0]} == texts | {12.0: "12 times"}
-
-
 def test_latex_escapes_every_special_character() -> None:
     text = TABLE.latex(40)
     approved(text)
     assert text.count(r" \\") == 4
     with refused(InvalidOption):
         TABLE.write("xml")
-
-
-@pytest.mark.skipif(shutil.which("pdflatex") is None, reason="pdflatex is not at hand")
-def test_latex_compiles(tmp_path: Path) -> None:
-    document = rf"\documentclass{{article}}\usepackage{{booktabs,array,graphicx}}\begin{{document}}{TABLE.latex()}\end{{document}}"
-    (tmp_path / "t.tex").write_text(document, encoding="utf-8")
-    done = subprocess.run(
-        ["pdflatex", "-halt-on-error", "t.tex"], cwd=tmp_path, capture_output=True, text=True
-    )
-    assert done.returncode == 0, done.stdout[-2000:]
 
 
 def test_markdown_escapes_marks_and_keeps_columns() -> None:
@@ -192,16 +164,6 @@ def test_status_shows_gap_of_unproved_level() -> None:
     for later in (second, second | {"bound": None}):
         approved(proved({"status": "optimal", "levels": [level, later]}))
     assert proved({"status": "optimal", "levels": [level, level]}) == "optimal"
-
-
-def test_status_shows_gap_and_certification() -> None:
-    assert proved({"status": "feasible", "levels": [], "gap": 0.084}) == "feasible, gap 8.40 %"
-    assert proved({"status": "feasible", "levels": [], "own_gap": None}) == "feasible"
-    for standing, words in (("certified", "optimal, certified"), ("claimed", "optimal")):
-        line = row("optimal", status="optimal", proof={"proof_status": standing})
-        (table,) = comparison_tables(Comparison([line, row("GR")])).values()
-        assert table.texts()[0][1] == words
-        assert any("verify accepted" in note for note in table.notes) is (words != "optimal")
 
 
 def test_selected_columns_follow_row_names_in_the_given_order() -> None:

@@ -7,11 +7,8 @@ from typing import Any, get_args
 import pytest
 from test_pictures import drawn, having, runs
 
-import cotenant
-from cotenant import catalog
 from cotenant.analysis.report.aggregate import has_ratios
 from cotenant.analysis.report.drawing import LEAST_WIDTH, figure
-from cotenant.analysis.report.latex import _lines
 from cotenant.analysis.report.picture import (
     Block,
     BlockChart,
@@ -21,9 +18,7 @@ from cotenant.analysis.report.picture import (
     Series,
     Style,
 )
-from cotenant.analysis.report.plots import pictures_of, plot_trace
 from cotenant.analysis.report.plotting import MOST_LINES
-from cotenant.instances.problem import PROBLEM_NAMES
 
 WIDTHS = [LEAST_WIDTH, 8.5, None]
 """Centimeters: the least, a column, as they come."""
@@ -90,22 +85,6 @@ def test_comparison_picture_texts_are_inside_canvas(problem: str) -> None:
     assert [it for each in found for width in WIDTHS for it in outside(each, width)] == []
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("problem", PROBLEM_NAMES)
-def test_answer_picture_texts_are_inside_canvas(problem: str) -> None:
-    instance = cotenant.read(f"{problem}/tiny")
-    method = next(each for each in catalog.methods(problem) if each.applies_to(instance))
-    result = cotenant.solve(instance, method.name, time_limit=20)
-    found = pictures_of(instance, result)
-    found += [plot_trace(result).picture] if result.trace else []
-    assert [it for each in found for width in WIDTHS for it in outside(each, width)] == []
-
-
 def test_has_ratios_is_false_where_best_is_zero() -> None:
     assert not has_ratios({"stable": [0.0, 0.0], "SMR": [634.0, 20.0]}, "min")
     assert has_ratios({"stable": [0.0, 1.0], "SMR": [634.0, 20.0]}, "min")
-
-
-def test_latex_heading_has_at_most_three_lines() -> None:
-    assert len(_lines("a b c d e f g (h 0)", 3)) == 3
-    assert _lines("mean penalty", 40) == ["mean penalty"]

@@ -155,6 +155,7 @@ def test_group_jobs_of_two_equals_pairs(seed: int) -> None:
     assert answer.data.group.value_counts().tolist() == [2, 2, 2]
 
 
+@pytest.mark.slow
 def test_place_jobs_equals_enumeration() -> None:
     rng = np.random.default_rng(1)
     speed, cores = rng.integers(1, 9, (4, 2)), np.array([[1, 1], [1, 0]])

@@ -17,8 +17,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from rich.console import Console
 from support import report_rows
 from support.messages import refused
@@ -54,22 +52,18 @@ def test_control_and_bidirectional_characters_are_escaped() -> None:
     turns = {"LRE", "RLE", "LRO", "RLO", "PDF", "LRI", "RLI", "FSI", "PDI"}
     for letter in map(chr, (*range(0x2100), *range(0xD800, 0xE000), 0xE0001, sys.maxunicode)):
         kind = unicodedata.category(letter)
+        once = sanitize_for_terminal(letter)
+        assert sanitize_for_terminal(once) == once
+        assert not COMMANDS.search(once)
+        once.encode()  # no half of a surrogate pair
         if kind in ("Cc", "Cs", "Zl", "Zp") or unicodedata.bidirectional(letter) in turns:
-            assert sanitize_for_terminal(letter) == letter.encode("unicode_escape").decode()
+            assert once == letter.encode("unicode_escape").decode()
+        elif letter.isprintable():
+            assert once == letter
     assert sanitize_for_terminal("a\x1b[31m\u202eb") == r"a\x1b[31m\u202eb"
     assert all_printable({"a\x1b": ["\x07", {"b": "\u202e"}, 1, None]}) == {
         r"a\x1b": [r"\x07", {"b": r"\u202e"}, 1, None]
     }
-
-
-@given(st.text())
-def test_printable_text_is_unchanged(text: str) -> None:
-    once = sanitize_for_terminal(text)
-    assert sanitize_for_terminal(once) == once
-    assert not COMMANDS.search(once)
-    once.encode()  # no half of a surrogate pair
-    if text.isprintable():
-        assert once == text
 
 
 def test_table_of_hostile_text_is_printable_in_every_format() -> None:
@@ -125,9 +119,7 @@ def test_csv_quotes_formulas_and_keeps_numbers() -> None:
 
 
 @pytest.mark.usefixtures("in_this_process")
-def test_commands_print_no_control_characters_of_instances(
-    tmp_path: Path,
-) -> None:
+def test_commands_print_no_control_characters_of_instances(tmp_path: Path) -> None:
     file, answer = tmp_path / "x.json", tmp_path / "answer.json"
     types = len(tiny().count)
     hostile = tiny(
@@ -139,7 +131,7 @@ def test_commands_print_no_control_characters_of_instances(
     stored["solution"]["pairs"][0] += 1
     answer.write_text(json.dumps(stored))
     runs = [
-        *(["show", str(file), "--format", form] for form in ("table", "csv", "latex", "markdown")),
+        ["show", str(file)],
         ["solve", str(file), "-m", "GR"],
         ["compare", str(file), "-m", "GR"],
         ["check", str(file), str(answer)],
@@ -154,9 +146,7 @@ def test_commands_print_no_control_characters_of_instances(
             assert not COMMANDS.search(stream), arguments
 
 
-def test_report_waiting_line_and_log_of_hostile_names_have_no_control_characters(
-    tmp_path: Path,
-) -> None:
+def test_report_and_log_of_hostile_names_have_no_control_characters(tmp_path: Path) -> None:
     rows = [
         report_rows.row(instance=HOSTILE),
         report_rows.row("SMR", HOSTILE),

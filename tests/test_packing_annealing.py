@@ -1,28 +1,18 @@
-"""Annealing, dives that fix several patterns, bounds of knapsacks, and proofs without a search for
-prices.
-"""
+"""Annealing of packings, and upper bounds on the worth of knapsacks."""
 
 from __future__ import annotations
-
-from fractions import Fraction
-from pathlib import Path
 
 import numpy as np
 import pytest
 
-import cotenant
 from cotenant.instances.packing import Packing, check
-from cotenant.instances.packing.generators import caprara_toth
 from cotenant.solvers.outcome import Clock
 from cotenant.solvers.packing.annealing import anneal_steps
-from cotenant.solvers.packing.diving import _choice, _State
 from cotenant.solvers.packing.fitting import decreasing, fit
-from cotenant.solvers.packing.generation import Prices, Relaxation
-from cotenant.solvers.packing.patterns import Pool, price_patterns
+from cotenant.solvers.packing.patterns import price_patterns
 from cotenant.solvers.packing.portfolio_state import PortfolioState
 from cotenant.solvers.packing.presolve import presolve
 from cotenant.solvers.packing.pricing_kernels import knapsack_bounds
-from cotenant.solvers.proofs import prices as proofs
 
 
 def cut_up(bins: int, resources: int, seed: int, **fields: object) -> Packing:
@@ -93,42 +83,3 @@ def test_pricing_of_many_types_in_coarse_units_bounds_best_pattern() -> None:
     priced = price_patterns(problem, 0, profit, 0, nodes=1000)
     assert (priced.patterns @ problem.demand <= 300).all()
     assert 598 <= (priced.patterns @ profit).max() <= priced.best <= 602
-
-
-@pytest.mark.parametrize("rng", [None, np.random.default_rng(0)])
-def test_patterns_fixed_together_do_not_overserve(rng: np.random.Generator | None) -> None:
-    number = 40 if rng is None else 160  # of which three are fixed together
-    table = np.eye(number, dtype=np.int64) + np.eye(number, k=1, dtype=np.int64)
-    todo, servers = np.ones(number, dtype=np.int64), np.array([3])
-    pool = Pool.of(table, np.zeros(number, dtype=np.int64))
-    nothing = Prices(np.zeros(number, dtype=np.int64), 1, (0,), Fraction(0))
-    relaxation = Relaxation(pool, nothing, 0, None, np.full(number, 0.9), False, 0)
-    chosen = _choice(_State(todo, servers, (), (), 0, relaxation), rng)
-    assert len(chosen) == 3 == len({place for place, _ in chosen})
-    assert (sum(table[place] for place, _ in chosen) <= todo).all()
-
-
-@pytest.mark.slow
-def test_volume_and_stored_prices_are_proved_without_a_search_for_prices(tmp_path: Path) -> None:
-    instance = cut_up(6, 2, 0)
-    problem, volume = presolve(instance), cotenant.solve(instance, "min-servers")
-    assert volume.certificate["bound_by"] == "volume"
-    step = proofs._by_volume(problem, 6)
-    assert step is not None
-    assert np.count_nonzero(step["weights"]) == 1
-    assert proofs._by_volume(problem, 7) is None
-    assert cotenant.prove(instance, volume, tmp_path / "volume").proof_status == "certified"
-
-    instance = caprara_toth(number=7, items=24, rng=np.random.default_rng(1))
-    problem, priced = presolve(instance), cotenant.solve(instance, "min-servers")
-    assert priced.certificate["bound_by"] == "column generation"
-    stored, bound = proofs._stored(problem, priced.certificate), round(priced.objective)
-    assert stored is not None
-    assert stored.value > bound - 1
-    for prices in (stored, None):  # without time only what is stored proves it
-        given = (problem, bound, bound, Clock(1e-9))
-        found = proofs.bounded(*given, costs=False, stored=prices)
-        assert found is not None
-        income = sum(np.array(found["prices"]) * instance.requested.astype(int))
-        assert (income > (bound - 1) * found["scale"]) == (prices is not None)
-    assert cotenant.prove(instance, priced, tmp_path / "priced").proof_status == "certified"

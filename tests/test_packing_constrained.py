@@ -24,13 +24,12 @@ from cotenant.models.packing.aggregate import aggregate_program
 from cotenant.models.packing.assignment import assignment_model
 from cotenant.solvers.engines import solve_cp_sat
 from cotenant.solvers.outcome import Clock, Status
-from cotenant.solvers.packing.aggregate import ExactProgram, aggregate_bound, spread_room
+from cotenant.solvers.packing.aggregate import ExactProgram, aggregate_bound
 from cotenant.solvers.packing.constrained import reduce_ruled
-from cotenant.solvers.packing.constrained_search import Filling
-from cotenant.solvers.packing.fitting import large, recolored
+from cotenant.solvers.packing.fitting import recolored
 from cotenant.solvers.packing.minimum import min_cost, min_servers
 from cotenant.solvers.packing.moves import fewest_moves, moves_bound
-from cotenant.solvers.packing.moves_routes import MovesLimits, MovesSearch, anew
+from cotenant.solvers.packing.moves_routes import MovesLimits
 from cotenant.solvers.packing.presolve import presolve
 from cotenant.solvers.packing.rules_as_resources import rules_as_resources
 
@@ -256,77 +255,6 @@ def test_aggregate_program_pools_servers_forced_into_use() -> None:
     assert cotenant.solve(instance.replace(request=[1.0] * 4 + [3.0]), "min-servers").bound == 4
 
 
-def _started(made: Packing) -> tuple[MovesSearch, Placement]:
-    """A search for few moves that knows an answer of `min-servers`, and that answer."""
-    start = cotenant.solve(made, "min-servers").solution
-    assert isinstance(start, Placement)
-    search = MovesSearch(made, Clock(), np.random.default_rng(0))
-    search.servers = start.servers
-    search.offer(start, "the start")
-    return search, start
-
-
-@pytest.mark.slow
-def test_rerouting_reduces_moves() -> None:
-    made = cluster(nodes=12, vms=100, types=10, rng=np.random.default_rng(3))
-    search, start = _started(made)
-    before = search.value
-    anew(search, 0.1)
-    assert search.value < before
-    assert search.best is not None
-    check(made, search.best)
-    assert search.best.servers <= start.servers
-    assert search.value == stays(made, search.best.count, search.best.server_class)[1]
-
-
-def test_spread_room_leaves_slack_in_every_class() -> None:
-    made = cluster(nodes=50, vms=500, types=40, rng=np.random.default_rng(5))
-    problem = reduce_ruled(made)
-    cost = aggregate_bound(problem, Clock()).bound + 2
-    found = spread_room(problem, cost, Clock())
-    assert found is not None
-    servers, count = found
-    assert problem.pooled.price @ servers <= cost
-    assert np.allclose(count.sum(axis=1), problem.request)
-    room = problem.pooled.capacity * servers[:, None]
-    load = count.T @ problem.pooled.demand
-    assert (load <= 0.995 * room + 1e-6).all()
-
-
-@pytest.mark.slow
-def test_ejections_return_vms_to_their_server() -> None:
-    # two servers of 4: what is on them now, exchanged
-    two = Packing(
-        capacity=[[4]], demand=[[1], [2]], request=[2, 3], servers=[2],
-        placed=[[0, 0, 2], [0, 1, 1], [1, 1, 2]],
-    )  # fmt: skip
-    problem = reduce_ruled(two, merge=False)
-    here = {two.demand[group[0], 0]: i for i, group in enumerate(problem.members)}
-    home, now = np.zeros((2, 2), dtype=np.int64), np.zeros((2, 2), dtype=np.int64)
-    home[0, here[1]], home[0, here[2]], home[1, here[2]] = 2, 1, 2
-    now[:] = home[::-1]
-    filling = Filling(problem, np.zeros(2, dtype=np.int64), now.sum(axis=0)[:, None] * 1.0,
-                      np.random.default_rng(0), shuffles=0)  # fmt: skip
-    filling.place_now(now, home)
-    assert not filling.waiting
-    filling.bring_home(Clock(), np.inf)
-    assert (filling.room.vms == home).all()
-    assert (filling.room.free >= 0).all()
-
-
-def test_staying_vms_are_not_placed_twice() -> None:
-    two = Packing(
-        capacity=[[4], [5]], demand=[[1]], request=[4], servers=[1, 1], placed=[[0, 0, 3]]
-    )
-    problem = reduce_ruled(two, merge=False)
-    now = np.array([[3], [0]])
-    filling = Filling(problem, np.array([0, 1]), np.array([[0.0, 4.0]]), np.random.default_rng(0))
-    filling.place_now(now, now)
-    filling.place_evenly(np.array([[0.0, 4.0]]))
-    assert filling.waiting == 0
-    assert filling.room.vms.tolist() == [[3], [1]]
-
-
 def test_min_servers_of_tiny_state_is_decided_by_cp_sat() -> None:
     instance = state(1001390)  # no search for fillings finds its answer
     found = best(instance)
@@ -340,20 +268,6 @@ def priced(nodes: int, vms: int, types: int) -> Packing:
     made = cluster(nodes=nodes, vms=vms, types=types, rng=np.random.default_rng(0))
     costs = np.random.default_rng(1).choice([290, 384, 504, 680], size=made.classes)
     return made.replace(cost=costs)
-
-
-@pytest.mark.slow
-@pytest.mark.sampled(3)
-@pytest.mark.parametrize("above", [0.45, 0.35, 0.25, 0.2, 0.05, 0.02])
-def test_constrained_servers_of_any_cost_above_bound_are_found(above: float) -> None:
-    """A dive that fixed the servers of one class after the other ended nowhere at most costs."""
-    problem = reduce_ruled(priced(200, 1500, 120), costs=True)
-    bound, enough = 29274, np.array([1, 0, 0, 1, 17, 16, 1, 1, 12, 10, 9, 10])
-    cost = int(bound * (1 + above))
-    found = spread_room(problem, cost, Clock()) or spread_room(problem, cost, Clock(), enough)
-    assert found is not None
-    assert problem.pooled.price @ found[0] <= cost
-    assert np.allclose(found[1].sum(axis=1), problem.request)
 
 
 @pytest.mark.slow
@@ -385,12 +299,6 @@ def test_min_cost_at_prices_of_any_size_equals_enumeration(seed: int) -> None:
     assert (result.objective, result.bound) == (least, least)
     problem = reduce_ruled(made, costs=True)
     assert least is None or aggregate_bound(problem, Clock()).bound <= least
-
-
-def test_packing_effort_estimate_ignores_prices() -> None:
-    made = cluster(nodes=100, vms=2000, types=40, rng=np.random.default_rng(0))
-    for cost in (1, 10**6):
-        assert not large(reduce_ruled(made.replace(cost=[cost] * made.classes), costs=True))
 
 
 def test_cheaper_server_keeps_zone_under_zone_rules() -> None:

@@ -11,7 +11,7 @@ from support.messages import refused
 from typer.testing import CliRunner
 
 import cotenant
-from cotenant.cli import app
+from cotenant.cli.commands import app
 from cotenant.instances.accelerators import Accelerators
 from cotenant.instances.accelerators.formats import gavel
 from cotenant.instances.problem.errors import InvalidFile, InvalidInstance, InvalidOption

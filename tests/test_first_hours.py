@@ -17,7 +17,7 @@ from support.messages import refused
 from typer.testing import CliRunner
 
 import cotenant
-from cotenant.cli import app
+from cotenant.cli.commands import app
 from cotenant.instances.admission import Admission
 from cotenant.instances.colocation import Colocation
 from cotenant.instances.colocation.formats import penalty_csv

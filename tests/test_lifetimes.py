@@ -22,7 +22,7 @@ import cotenant
 from cotenant import catalog
 from cotenant.analysis.lifetimes.metrics import metrics
 from cotenant.analysis.lifetimes.pictures import record
-from cotenant.cli import app
+from cotenant.cli.commands import app
 from cotenant.instances.lifetimes import Hosts, Lifetimes, arrivals, check
 from cotenant.instances.lifetimes.formats import (
     azure_2017,

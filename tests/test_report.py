@@ -30,7 +30,7 @@ from cotenant.analysis.report.picture import Chart, Series
 from cotenant.analysis.report.price_chart import price_chart
 from cotenant.analysis.report.read_runs import distinguish, gather
 from cotenant.analysis.run.gaps import Comparison
-from cotenant.cli import app
+from cotenant.cli.commands import app
 from cotenant.instances.problem import InvalidFile, InvalidOption
 from cotenant.solvers.outcome import Status
 

@@ -14,9 +14,10 @@ import pytest
 from support.messages import approved, refused
 from typer.testing import CliRunner, Result
 
-from cotenant import cli
 from cotenant.analysis.report.picture import Chart, Picture, Series
 from cotenant.analysis.run.rows import read_rows
+from cotenant.cli import codes
+from cotenant.cli.commands import app
 from cotenant.instances.problem import InvalidFile
 from cotenant.instances.problem.errors import UnknownName
 from cotenant.instances.problem.options import accepts
@@ -100,7 +101,7 @@ def registry(monkeypatch: pytest.MonkeyPatch) -> Any:
 
 
 def call(*arguments: object) -> Result:
-    return CliRunner().invoke(cli.app, ["reproduce", *map(str, arguments)])
+    return CliRunner().invoke(app, ["reproduce", *map(str, arguments)])
 
 
 def test_reproduce_without_names_lists_experiments_and_undetermined_figures() -> None:
@@ -155,7 +156,7 @@ def test_single_experiment_prints_findings_or_its_error(registry: Any) -> None:
     row = json.loads(call("toy-good", "--json").stdout)
     assert (row["findings"][0]["ours"], row["command"]) == ("3", "cotenant reproduce toy-good")
     done = call("toy-broken")
-    assert (done.exit_code, done.stdout) == (cli.NO_ANSWER, "")
+    assert (done.exit_code, done.stdout) == (codes.NO_ANSWER, "")
     approved(done.stderr)
 
 
@@ -176,7 +177,7 @@ def test_interrupted_reproduction_keeps_finished_rows(registry: Any, tmp_path: P
     registry(GOOD, INTERRUPTED, OTHER)
     out = tmp_path / "rows.jsonl"
     done = call("all", "--out", out)
-    assert done.exit_code == cli.INTERRUPTED
+    assert done.exit_code == codes.INTERRUPTED
     approved(done.stderr)
     assert [row["experiment"] for row in read_rows(out)] == ["toy-good"]
 
@@ -213,7 +214,7 @@ def test_unwritable_output_is_refused_before_experiments_run(
     more = ["--out", str(tmp_path / "rows.jsonl")] if option == "--page" else []
     with refused(InvalidFile):
         CliRunner().invoke(
-            cli.app,
+            app,
             ["reproduce", "all", option, str(tmp_path / "file" / "within"), *more],
             catch_exceptions=False,
         )

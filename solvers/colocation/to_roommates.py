@@ -21,9 +21,9 @@ from ..roommates import (
     fewest_with_ties,
     weak_lists,
 )
-from ..roommates.first_phase import possible_pairs
 from ..roommates.matching_search import ROOMMATES_LIMITS, RoommatesLimits
 from ..roommates.partition import Goal
+from ..roommates.ranks import possible_pairs
 
 
 def lists_of_agents(

@@ -37,7 +37,7 @@ class TypeLists:
         """Irving's algorithm with the same result as `irving` on the agents' lists. O(n²) at worst;
         memory O(n + T n).
         """
-        from . import type_kernels
+        from . import list_kernels
 
         types, agents = self.order.shape
         kind = np.repeat(np.arange(types), self.count).astype(np.int32)
@@ -47,7 +47,7 @@ class TypeLists:
             np.diag(self.place) < UNRANKED
         ).astype(np.int32)
         partner, counts = np.empty(agents, dtype=np.int32), np.zeros(4, dtype=np.int64)
-        type_kernels.reduce_types(
+        list_kernels.reduce_types(
             self.order, self.place, number, own, kind, self.count.astype(np.int32), length, partner,
             np.empty((8, max(agents, types)), dtype=np.int32), counts,
         )  # fmt: skip

@@ -48,16 +48,14 @@ def largest_matching(rank: Ranks, start: NDArray[Any]) -> Ranks:
     rank : (n, n), UNRANKED for pairs that may not be matched; the ranks themselves do not matter.
     start : (n,) partners, -1 for none.
     """
-    from . import matching_kernels
+    from . import list_kernels
 
     lists = lists_of(rank)
     partner = start.astype(np.int32)
     scratch = np.empty((5, partner.size), dtype=np.int32)
     for agent in range(partner.size):
         if partner[agent] < 0:
-            matching_kernels.augment(
-                lists.choice, lists.back, lists.length, partner, agent, scratch
-            )
+            list_kernels.augment(lists.choice, lists.back, lists.length, partner, agent, scratch)
     return partner
 
 
@@ -68,7 +66,7 @@ def perfect_matching(lists: Lists, start: Ranks) -> Ranks | None:
     One path is O(n²) to O(n³) steps; there is one for every two agents that `start` leaves without
     partner.
     """
-    from . import matching_kernels
+    from . import list_kernels
 
     partner = start.copy()
     if partner.size % 2 == 1:
@@ -80,7 +78,7 @@ def perfect_matching(lists: Lists, start: Ranks) -> Ranks | None:
     scratch = np.empty((5, partner.size), dtype=np.int32)
     for agent in range(partner.size):
         # a path that does not exist now never will: the agent misses some largest matching
-        if partner[agent] < 0 and not matching_kernels.augment(
+        if partner[agent] < 0 and not list_kernels.augment(
             lists.choice, lists.back, lists.length, partner, agent, scratch
         ):
             return None

@@ -118,14 +118,14 @@ class StableTable:
 
     def _after(self, last: Ranks, touched: NDArray[np.int64], singles: bool = False) -> Any:
         """Table after propagation from changed ends of lists."""
-        from . import table_kernels
+        from . import list_kernels
 
         first, changed = self.first.copy(), np.zeros(len(last), dtype=np.int8)
         changed[touched] = 1
         changed[self.last < 0] = singles
         stack = np.empty(len(last) + 1, dtype=np.int32)
         lists = self.lists
-        whole = table_kernels.narrow(lists.choice, lists.back, first, last, changed, singles, stack)
+        whole = list_kernels.narrow(lists.choice, lists.back, first, last, changed, singles, stack)
         return StableTable(lists, first, last) if whole else None
 
 

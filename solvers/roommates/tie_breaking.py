@@ -189,11 +189,11 @@ class TieSearch:
 
     def _open_ties(self, predecessor: Ranks) -> list[Tie]:
         """Ties that could make a partition unstable, given those that are fixed."""
-        from . import tie_kernels
+        from . import list_kernels
 
         lists, out = self._lists, self._out
         back = self._table.back
-        found = tie_kernels.open_ties(
+        found = list_kernels.open_ties(
             lists.order, lists.place, lists.better, self.rank, back, predecessor, out
         )
         if found > len(out):

@@ -153,7 +153,7 @@ def misreports(
 
 
 def _table(instance: str, found: list[Any]) -> Any:
-    """A row for each agent; what they report, and why they cannot gain more, in notes."""
+    """Table of the gains by misreports, a row for each agent, with the reports in notes."""
     from ..analysis.report.table import Column, Table
     from ..instances.problem.answer_table import join_first
 

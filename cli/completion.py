@@ -22,7 +22,7 @@ class Shell(StrEnum):
 
 
 def script(shell: Shell) -> str:
-    """What the shell has to run to complete `cotenant`."""
+    """Return the shell code that completes `cotenant`."""
     from typer.completion import get_completion_script  # type: ignore[attr-defined]
 
     found: str = get_completion_script(
@@ -40,14 +40,14 @@ def prepare() -> None:
 
 
 def problems(incomplete: str) -> list[str]:
-    """Problems that begin so."""
+    """Complete the name of a problem."""
     from ..instances.problem.lookup import PROBLEM_NAMES
 
     return beginning(list(PROBLEM_NAMES), incomplete)
 
 
 def methods(ctx: Context, incomplete: str) -> list[str]:
-    """Methods that begin so, of the problem given before, by its name or a bundled instance."""
+    """Complete the name of a method of the problem that the words before name, if any."""
     from .. import catalog
 
     problem = _problem(ctx)
@@ -56,7 +56,7 @@ def methods(ctx: Context, incomplete: str) -> list[str]:
 
 
 def kinds(ctx: Context, incomplete: str) -> list[str]:
-    """Generators that begin so, of the problem given before."""
+    """Complete the name of a generator of the problem that the words before name."""
     from ..instances.problem import problem_named
 
     problem = _problem(ctx)
@@ -64,16 +64,14 @@ def kinds(ctx: Context, incomplete: str) -> list[str]:
 
 
 def formats(incomplete: str) -> list[str]:
-    """Formats of files that begin so."""
+    """Complete the name of a file format."""
     from ..instances.problem.registry import known_formats
 
     return beginning([*known_formats(), "csv", "game", "json"], incomplete)
 
 
 def options(ctx: Context, incomplete: str) -> list[str]:
-    """Options that begin so, with the sign that their value follows: of the method, the generator
-    or the format given before.
-    """
+    """Complete an option, with its "=", of the method, generator or format given before."""
     from ..instances.problem.options import described
 
     functions = _functions(ctx, _problem(ctx))
@@ -81,7 +79,7 @@ def options(ctx: Context, incomplete: str) -> list[str]:
 
 
 def _functions(ctx: Context, problem: str | None) -> tuple[Callable[..., Any], ...]:
-    """What the options of a command line are of."""
+    """Functions whose options the command line may set: readers, generator or methods."""
     from .. import catalog
     from ..instances.problem.registry import known_formats, problem_named, resolve
 
@@ -99,7 +97,7 @@ def _functions(ctx: Context, problem: str | None) -> tuple[Callable[..., Any], .
 
 
 def _problem(ctx: Context) -> str | None:
-    """The problem that the words before name."""
+    """Problem that the words before name, also by a bundled instance; None if none does."""
     from ..instances.problem.lookup import PROBLEM_NAMES
 
     for given in (ctx.args, *ctx.params.values()):  # args: where the last option has no value yet
@@ -110,7 +108,7 @@ def _problem(ctx: Context) -> str | None:
 
 
 def problems_and_methods(ctx: Context, incomplete: str) -> list[str]:
-    """Problems and methods that begin so."""
+    """Complete the name of a problem or of a method."""
     return problems(incomplete) + methods(ctx, incomplete)
 
 
@@ -125,5 +123,5 @@ def instances(incomplete: str) -> list[str]:
 
 
 def beginning(words: list[str], incomplete: str) -> list[str]:
-    """The words that begin so, each once."""
+    """Words that begin with the incomplete one, each once."""
     return list(dict.fromkeys(word for word in words if word.startswith(incomplete)))

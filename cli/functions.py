@@ -13,7 +13,7 @@ from ..instances.problem.errors import CotenantError, InvalidOption, NoSolution
 
 
 def given_method(text: str) -> str | Callable[..., Any]:
-    """A method's name as it is, or the function that "module:function" names."""
+    """Return a method's name unchanged, or load the function that "module:function" names."""
     if ":" not in text:
         _require_one_name(text)
         return text
@@ -21,8 +21,8 @@ def given_method(text: str) -> str | Callable[..., Any]:
 
 
 def given_function(text: str, what: str) -> Callable[..., Any]:
-    """The function that "module:function" names, also in the current folder; raises InvalidOption
-    when there is none, or it cannot be loaded.
+    """Load the function that "module:function" names, also of the current folder; raises
+    InvalidOption when there is none, or it cannot be loaded.
     """
     name, colon, attribute = text.partition(":")
     if not colon:
@@ -68,12 +68,12 @@ def _require_one_name(text: str) -> None:
 
 
 def given_rules(texts: list[str] | None) -> list[Callable[..., Any]]:
-    """The user's own rules."""
+    """Load the functions that `--rule` options name."""
     return [given_function(text, "rule") for text in texts or []]
 
 
 def broken_of(instance: Any, solution: Any, rules: list[Callable[..., Any]]) -> list[str]:
-    """What an answer breaks of the user's own rules, in sentences."""
+    """List the user's own rules that an answer breaks, in sentences."""
     from ..analysis.run.measures import broken_rules, own_name
 
     broken: dict[str, str] = {}

@@ -26,6 +26,7 @@ def main() -> None:
     """
     from .commands import advise
 
+    # 1. Options of kubectl go into the listing, all others to the question.
     questions = [
         name for name, command in advise().items() if "states" in signature(command).parameters
     ]
@@ -41,12 +42,14 @@ def main() -> None:
         else:  # kubectl would take the cluster that is current
             say(f"error: {name} is empty; expected {name} and a value, or neither")
             raise SystemExit(BAD_INPUT)
+    # 2. Without a question, how to ask one.
     if not ours or ours[0] not in questions:
         say("usage: kubectl cotenant QUESTION [--context NAME] [--kubeconfig FILE] OPTION ...")
         say(f"lists {RESOURCES}, writes nothing, and asks")
         say("cotenant advise QUESTION - OPTION ... of what is listed; questions:")
         say(f"{', '.join(questions)}")
         raise SystemExit(DONE if ours[:1] == ["--help"] else BAD_INPUT)
+    # 3. The listing, in a file that is the question's standard input.
     with tempfile.TemporaryFile() as state:
         if "--help" not in ours:
             try:

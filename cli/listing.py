@@ -48,6 +48,7 @@ def methods(
     from ..instances.problem.documents import to_json_value
     from ..instances.problem.options import described
 
+    # 1. The methods that are named.
     require_latex(width, form)
     if name is None or name in PROBLEM_NAMES or method is not None:
         found = catalog.methods(name) if method is None else [catalog.find(name or "", method)]
@@ -60,6 +61,7 @@ def methods(
                 [*PROBLEM_NAMES, *(entry.name for entry in catalog.METHODS)],
             )
     one = method is not None or name not in (None, *PROBLEM_NAMES)
+    # 2. JSON, or tables: of all methods a page, of one its options, else in words where narrow.
     if as_json:
         shown = [{"summary": m.summary, "options": described(m.resolve())} for m in found]
         print_json([to_json_value(asdict(m) | s) for m, s in zip(found, shown, strict=True)])
@@ -73,11 +75,12 @@ def methods(
         narrow = form is Form.TABLE and console().width < NARROW
         tables = methods_in_words(found) if narrow else [methods_table(found)]
         print_tables(tables, form, width=width)
-    if not as_json and (words := proof_words(found)):
+    # 3. Which of them write proofs; no part of a file of CSV or LaTeX.
+    if not as_json and (message := proof_words(found)):
         if form in (Form.TABLE, Form.WIDE):
-            console().print(words, highlight=False)
-        else:  # no part of a file of CSV or LaTeX
-            say(words)
+            console().print(message, highlight=False)
+        else:
+            say(message)
 
 
 def fetch(dataset: str | None = None, *, folder: Path | None = None) -> None:

@@ -25,7 +25,7 @@ from .reporting import say_reused
 
 
 def _known(incomplete: str) -> list[str]:
-    """Experiments and papers that begin so, for completion."""
+    """Complete the name of an experiment or a paper."""
     from ..papers.registry import EXPERIMENTS, TITLES
 
     return beginning([*TITLES, *(each.name for each in EXPERIMENTS), "all"], incomplete)
@@ -69,6 +69,7 @@ def reproduce(
     from ..papers import run as work
     from ..papers.registry import experiments_named
 
+    # 1. What is asked for: a list, or experiments with their options, refused before any run.
     if (
         not listed
         and not experiments
@@ -102,6 +103,7 @@ def reproduce(
     if figures is not None:
         require_matplotlib()
 
+    # 2. The runs, with the findings of each as it ends.
     seconds = sum(one.seconds for one in chosen)
     if seconds >= 10:
         many = f"{len(chosen)} experiments" if len(chosen) > 1 else chosen[0].name
@@ -123,6 +125,7 @@ def reproduce(
                 say(f"{len(rows)} of {len(todo)}: {row['experiment']} {row['status']}")
             if len(rows) < len(todo):
                 show(f"{len(rows)} of {len(todo)} done, now {todo[len(rows)].experiment.name}")
+    # 3. The pages, the summary, and the exit code.
     say_reused(reused, "experiment", out)
     if page is not None and out is not None and out.exists():
         pages.write_page(page, out)

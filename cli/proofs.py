@@ -112,6 +112,7 @@ def prove(
     from ..instances.problem.options import parse_options
     from ..solvers.outcome import LEAST_SECONDS
 
+    # 1. What is asked for, refused before any work.
     path = locate(file)
     instance = read(path)
     entry = catalog.find(instance.problem, method)
@@ -126,6 +127,7 @@ def prove(
     if not entry.proof_producer:
         typer.echo(f"proof: claimed; {proving.claimed(entry)}")
         raise typer.Exit(NO_ANSWER)
+    # 2. The result that is given, or that of half the time.
     share = None if time_limit is None else max(time_limit / 2, LEAST_SECONDS)
     if given is not None:
         result = Result.read(given)
@@ -139,6 +141,7 @@ def prove(
     else:
         with progress(f"{entry.name} on {instance.name}", None) as report:
             result = solve(instance, entry.name, time_limit=share, report=report, **options)
+    # 3. The proof, and what it does not prove.
     with waiting(f"proof of {entry.name} on {instance.name}"):
         proved = proving.prove_file(instance, path, result, out, share, patience=patience)
     basis = f"\n{proved.basis}" if proved.basis else ""
@@ -197,7 +200,7 @@ def _require_kind(path: str, wanted: str) -> None:
 
 
 def proof_words(methods: list[Method]) -> str:
-    """Which methods can write a proof as a file, and for which of their answers they cannot."""
+    """Sentences on which methods write a proof as a file, and for which answers they do not."""
     exact = [method for method in methods if method.kind in ("exact", "equilibrium")]
     several = len({method.problem for method in exact}) > 1
     named = {

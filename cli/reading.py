@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def reader_of(form: str, source: str, texts: Sequence[str]) -> tuple[str, Callable[..., Any]]:
-    """The format of a file, where "csv" stands for what its headers say, and what reads it."""
+    """Look up a format and its reader function; "csv" stands for the one that the headers say."""
     from ..instances.problem import read
     from ..instances.problem.options import option_name
     from ..instances.problem.registry import known_formats, resolve
@@ -27,7 +27,7 @@ def reader_of(form: str, source: str, texts: Sequence[str]) -> tuple[str, Callab
 
 
 def read_one(file: str, form: str | None, option: list[str] | None) -> tuple[Any, list[str]]:
-    """The instance of a file, and the options that are not of its reader.
+    """Read the instance of a file, and return it with the options that its reader does not take.
 
     Parameters
     ----------
@@ -50,7 +50,7 @@ def read_one(file: str, form: str | None, option: list[str] | None) -> tuple[Any
 def read_several(
     files: list[str], form: str | None, option: list[str] | None
 ) -> tuple[Gathered, list[str]]:
-    """The instances of files, without a format also of folders, and the options left over."""
+    """Read the instances of files (without a format also of folders); see `read_one`."""
     from ..instances.problem import Gathered, read_all
 
     if form is None:

@@ -88,20 +88,20 @@ def merge(
 
 
 def say_written(paths: list[Path]) -> None:
-    """Say which page was written, how large it is, and what stands beside it."""
+    """Say on stderr which page was written, its size, and the number of files beside it."""
     others = f", and {len(paths) - 1} files of its pictures and tables" if len(paths) > 1 else ""
     size = paths[0].stat().st_size
     say(f"{paths[0]}: {f'{size / 1e6:.1f} MB' if size >= 1e6 else f'{size / 1e3:.0f} kB'}{others}")
 
 
 def say_reused(number: int, what: str, out: Path | None) -> None:
-    """On stderr: how many rows were not made anew."""
+    """Say on stderr how many rows were taken from the file of an earlier command."""
     if number:
         say(f"{number} {what}{'s' * (number > 1)} taken from {out}")
 
 
 def say_what_is_compared(given: Any, chosen: list[str | Callable[..., Any]] | None) -> None:
-    """On stderr: what a folder held, how problems are grouped, and where no method works."""
+    """Say on stderr which files, methods and instances of a comparison are left out."""
     from .. import catalog
 
     if given.results:

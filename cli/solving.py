@@ -70,6 +70,7 @@ def solve(
     from ..instances.problem.answer_table import SHOWN
     from ..instances.problem.options import parse_options
 
+    # 1. What is asked for, refused before the run.
     require_latex(width, form)
     rules = given_rules(rule)
     instance, texts = read_one(file, source, option)
@@ -83,6 +84,7 @@ def solve(
         function, name = chosen, getattr(chosen, "__name__", method)
     takers = (function, analysis_of(instance.problem).metrics)
     options = parse_options(takers, texts, f"method {name!r}")
+    # 2. The run, and its answer written and printed.
     with ExitStack() as whole:
         with progress(f"{name} on {instance.name}", log) as report, failing_in(chosen, name):
             result = run(
@@ -107,6 +109,7 @@ def solve(
             say(f"broken: {each}")
         if rules and result.bound is not None:
             say("status and bound: without your rules, which only exclude answers: the bound holds")
+    # 3. The exit code, and why there is no answer.
     if interrupted:
         leave_interrupted(
             "no answer was known yet"

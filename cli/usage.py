@@ -18,7 +18,7 @@ _NUMBER = re.compile("valid (number|float|integer|int)")
 
 
 def usage_lines(error: Any, arguments: Sequence[str], root: Any) -> list[str]:
-    """The lines for an error of typer about these arguments of a command, `root`."""
+    """Describe a usage error of typer about the arguments of the command `root`, with a cure."""
     words = io.StringIO()
     error.show(words)  # it quotes what was typed, which a shell may have put in for a star
     lines = words.getvalue().splitlines()
@@ -47,12 +47,12 @@ def usage_lines(error: Any, arguments: Sequence[str], root: Any) -> list[str]:
 
 
 def option_hint(word: str) -> str:
-    """Where an option of a method stands without -o, what to write."""
+    """Say how an option of a method is written if a word looks like one without -o; else ""."""
     return f"an option of a method is written -o {word}" if re.match(r"[a-z_]+=", word) else ""
 
 
 def _no_value(command: Any, option: str, arguments: Sequence[str]) -> str:
-    """What an option that ends the line has to be followed by."""
+    """Say which value an option without one expects."""
     for word in arguments:
         command = getattr(command, "commands", {}).get(word, command)
     for each in command.params:
@@ -64,7 +64,7 @@ def _no_value(command: Any, option: str, arguments: Sequence[str]) -> str:
 
 
 def _missing(context: Any, parameter: Any) -> list[str]:
-    """What a missing option or argument is, and the names that it takes where they are few."""
+    """Describe a missing option or argument, with the names that it takes where they are few."""
     what = " ".join([*parameter.opts[-1:], parameter.metavar or ""]).strip()
     lines = [f"{what}: {parameter.help}"] if parameter.help else []
     names = _names(context, parameter)
@@ -72,7 +72,7 @@ def _missing(context: Any, parameter: Any) -> list[str]:
 
 
 def _names(context: Any, parameter: Any) -> list[str]:
-    """The formats that can be converted, or the methods of the problem of the instance given."""
+    """List the formats that can be converted, or the methods that apply to the instance given."""
     from ..instances.problem.errors import CotenantError
 
     if parameter.name == "form":
@@ -97,7 +97,7 @@ def _names(context: Any, parameter: Any) -> list[str]:
 
 
 def _given(parameter: Any, arguments: Sequence[str]) -> str:
-    """What was written for an option."""
+    """Find the value that was written for an option; "" if none."""
     for place, word in enumerate(arguments):
         name, equals, value = word.partition("=")
         if name in parameter.opts:
@@ -106,7 +106,7 @@ def _given(parameter: Any, arguments: Sequence[str]) -> str:
 
 
 def _no_number(parameter: Any, text: str, whole: bool) -> str:
-    """Why a text is no number for an option, and what to write."""
+    """Say why a text is no number for an option, and what to write."""
     unit = _UNITS.get(parameter.metavar or "", "")
     expected = f"a {'whole ' * whole}number{f' ({unit})' if unit else ''}"
     cure = without_unit(text, unit)
@@ -114,7 +114,7 @@ def _no_number(parameter: Any, text: str, whole: bool) -> str:
 
 
 def _options(context: Any, name: str, has_near: bool) -> list[str]:
-    """Where something else than the unknown option takes its place, or the options there are."""
+    """Name what takes the place of an unknown option, or list the options of the command."""
     taken = [each for each in context.command.params if "LAB.db" in (each.metavar or "")]
     if name == "--store" and taken:
         return [f"The store is the first argument: {context.command_path} LAB.db"]

@@ -151,6 +151,7 @@ YESTERDAY = f"{datetime.now(UTC) - timedelta(hours=20):%Y-%m-%dT%H:%M:%SZ}"
         ("namespaces-missing", [*HERE, noted(budget("web", "web", 1), {"namespace": "web"}, expectedPods=12)]),
         ("", heard(YESTERDAY)), ("", heard("yesterday")), ("", heard("2026-01-02T03:04:05")),
         ("stale", heard("2026-01-02T03:04:05Z")),
+        ("no-requests", whole(node("n1"), pod("a-1", "n1", "", ""))),
         ("stale", [*HERE, noted(budget("b2", "a", 1), {"generation": 2}, observedGeneration=1)]),
     ],
 )  # fmt: skip

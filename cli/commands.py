@@ -14,6 +14,7 @@ from ..analysis.report.console import open_missing_streams, quiet_stdout, say
 from ..solvers.stopwatch import announce, start_seconds
 from . import (
     analyzing,
+    bounds,
     comparing,
     installing,
     instances,
@@ -92,13 +93,6 @@ def advise() -> dict[str, Callable[..., None]]:
     )  # fmt: skip
 
 
-def table_of_bounds() -> dict[str, Callable[..., None]]:
-    """Load the commands of `bounds`."""
-    from . import bounds
-
-    return _named(bounds.add, bounds.show, bounds.check)
-
-
 GROUPS: dict[str, tuple[str, Callable[[], dict[str, Callable[..., None]]]]] = {
     "analyze": (
         "Find stable pairings, the core, and gains by misreports.",
@@ -112,7 +106,10 @@ GROUPS: dict[str, tuple[str, Callable[[], dict[str, Callable[..., None]]]]] = {
         "Advise on a whole cluster from files of its state. Nothing connects to the cluster.",
         advise,
     ),
-    "bounds": ("Keep a table of instances, best answers and proved bounds.", table_of_bounds),
+    "bounds": (
+        "Keep a table of instances, best answers and proved bounds.",
+        lambda: _named(bounds.add, bounds.show, bounds.check),
+    ),
     "new": (
         "Write the files of something new into a checkout.",
         lambda: _named(installing.problem),
@@ -176,32 +173,24 @@ def run() -> int:
         return _fail(error, NO_ANSWER)
     except CotenantError as error:
         return _fail(error, BAD_INPUT)
-    except (
-        OSError
-    ) as error:  # a stream or a folder of the system, such as the one for temporary files
+    except OSError as error:  # a stream, or a folder of the system such as /tmp
         return _fail(error, BAD_INPUT)
     # a command's own Ctrl-C, before there was anything to keep
     if code == INTERRUPTED and not kept:
         raise KeyboardInterrupt
-    if start_seconds() > LONG_START:
-        _say_what_starting_took()
+    if (seconds := start_seconds()) > LONG_START:  # what is in no method's seconds
+        from ..solvers.compiled import why_uncached
+
+        why = why_uncached()
+        anew = f"; kernels are compiled again in every run: {why}" if why else ""
+        say(
+            f"+ {seconds:.1f} s to start (libraries, kernels, processes), in no run's seconds{anew}"
+        )
     return code if isinstance(code, int) else DONE
 
 
 LONG_START = 3.0
 """Seconds of loading and compiling that are worth a line."""
-
-
-def _say_what_starting_took() -> None:
-    """On stderr: what is in no method's seconds, and whether it will be again in the next run."""
-    from ..solvers.compiled import why_uncached
-
-    why = why_uncached()
-    anew = f"; kernels are compiled again in every run: {why}" if why else ""
-    say(
-        f"+ {start_seconds():.1f} s to start (libraries, kernels, processes), in no run's "
-        f"seconds{anew}"
-    )
 
 
 _UsageError: Any = typer.BadParameter.__mro__[1]

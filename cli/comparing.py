@@ -123,6 +123,8 @@ def compare(
     require_against(rare.against, problems, chosen)
     options = parse_comparison_options(given.instances, chosen, texts, frontier=frontier)
     say_what_is_compared(given, chosen)
+    pairs = () if source else reversed(given.files.items())
+    names = {fingerprint(instance): name for name, instance in pairs}
     # 2. The runs; each in a process of its own, as only those have a hard limit.
     with ExitStack() as whole:
         pool = None if rare.dask is None else whole.enter_context(dask_executor(rare.dask))
@@ -133,11 +135,7 @@ def compare(
                 seeds=range(runs.pop("seeds")),
                 options=options,
                 predict=rare.predict,
-                files={}
-                if source
-                else {
-                    fingerprint(instance): name for name, instance in reversed(given.files.items())
-                },
+                files=names,
                 executor=pool,
                 shard=shard,
                 **runs,

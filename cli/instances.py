@@ -162,9 +162,5 @@ def _said(instance: Any, write: Callable[..., Path], out: Path) -> None:
     from ..instances.problem.text import sanitize_for_terminal
 
     path = write(instance, out)
-    facts = instance.summary()
-    typer.echo(
-        sanitize_for_terminal(
-            f"{path}: " + ", ".join(f"{name}: {facts[name]}" for name in list(facts)[3:6])
-        )
-    )
+    facts = [f"{name}: {value}" for name, value in instance.summary().items()]
+    typer.echo(sanitize_for_terminal(f"{path}: {', '.join(facts[3:6])}"))

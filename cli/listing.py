@@ -55,11 +55,8 @@ def methods(
     else:
         found = [entry for entry in catalog.METHODS if entry.name == name]
         if not found:
-            raise UnknownName(
-                "problem or method",
-                name,
-                [*PROBLEM_NAMES, *(entry.name for entry in catalog.METHODS)],
-            )
+            known = [*PROBLEM_NAMES, *(entry.name for entry in catalog.METHODS)]
+            raise UnknownName("problem or method", name, known)
     one = method is not None or name not in (None, *PROBLEM_NAMES)
     # 2. JSON, or tables: of all methods a page, of one its options, else in words where narrow.
     if as_json:

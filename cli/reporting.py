@@ -48,20 +48,11 @@ def report(
     words += [] if instances_shown is None else ["--instances-shown", str(shown)]
     words += ["--summary-only"] if summary_only else []
     with waiting("writing the page") as show:
-        say_written(
-            write_report(
-                rows,
-                out,
-                figures=figures,
-                tables=tables,
-                command=command_line(words),
-                shown=shown,
-                summary_only=summary_only,
-                width=width,
-                columns=listed(columns),
-                progress=show,
-            )
-        )
+        written = write_report(
+            rows, out, figures=figures, tables=tables, command=command_line(words), shown=shown,
+            summary_only=summary_only, width=width, columns=listed(columns), progress=show,
+        )  # fmt: skip
+        say_written(written)
 
 
 def merge(

@@ -44,7 +44,6 @@ from cotenant.solvers.packing.cards import CardLimits
 from cotenant.solvers.packing.game.play import PlayLimits
 from cotenant.solvers.packing.moves_routes import MovesLimits
 from cotenant.solvers.packing.portfolio_state import PortfolioLimits
-from cotenant.solvers.scheduling.optimum import OptimumLimits
 
 LOSING, SCREEN, NOISE = 2.0, 1.5, 0.02
 """Factors of processor seconds that are a loss, and that are measured again; seconds added."""
@@ -66,8 +65,6 @@ PORTFOLIOS: dict[str, tuple[str, Any, Callable[[], Iterator[cases.Case]]]] = {
     "FUGA": ("FUGA", PlayLimits(), partial(cases.games, GAMES)),
     "fisher": ("fisher", FisherLimits(), cases.fisher),
     "admission optimal": ("optimal", AdmissionLimits(), cases.admission),
-    "max-utilization": ("max-utilization", OptimumLimits(), cases.schedules),
-    "max-utility": ("max-utility", OptimumLimits(), cases.schedules),
 }
 """By name: method, limits, instances. The other methods of market have one route each."""
 

@@ -34,9 +34,6 @@ from cotenant.instances.packing.formats import alibaba_openb, azure_vm, vbp
 from cotenant.instances.packing.generators import caprara_toth, cluster, few_types, vm_types
 from cotenant.instances.packing.instance import Packing
 from cotenant.instances.problem.base import Instance
-from cotenant.instances.scheduling.formats import swf
-from cotenant.instances.scheduling.generators import workload
-from cotenant.instances.scheduling.log import Settings as Window
 
 AZURE = 1_803_000, 1_810_000, 1_817_400, 1_850_000, 1_900_000
 """Moments of the Azure list [s]."""
@@ -397,26 +394,3 @@ def admission() -> Iterator[Case]:
     ):  # fmt: skip
         make = partial(speeds, machines=machines, jobs=jobs, types=types)
         yield from drawn(f"{machines} VMs, {jobs} jobs", make)
-
-
-def schedules() -> Iterator[Case]:
-    """Jobs of few and of many units of time, also parallel and on machines of two speeds, and hours
-    of two logs.
-    """
-    yield from bundled("scheduling", "tiny", "figure-2", "figure-7", "not-supermodular", "lpc-like")
-    for jobs, machines, horizon in (
-        (12, 3, 30),
-        (20, 4, 60),
-        (40, 6, 60),
-        (30, 4, 2_000),
-        (60, 8, 20_000),
-    ):
-        make = partial(workload, organizations=3, jobs=jobs, machines=machines, horizon=horizon)
-        name = f"{jobs} jobs, {machines} machines, {horizon} units"
-        yield from drawn(name, make)
-        yield from drawn(f"{name}, parallel", partial(make, widest=3), 1)
-        yield from drawn(f"{name}, fast", partial(make, fastest=2), 1)
-    for path in files("traces/*.swf.gz"):
-        for begin in (5_000_000, 10_000_000):
-            window = Window(begin=begin, length=7_200, organizations=3, machines=64)
-            yield Case(f"{path.name[:9]} at {begin}", partial(swf, path, settings=window), {})

@@ -262,10 +262,10 @@ FAULTS = r"""
 - model.add(total <= fewest + skew)
 + model.add(total <= fewest + skew - 1)
 
-@ models/scheduling/time_indexed.py: the last part of a unit of time is no time on a fast machine
+@ models/scheduling/intervals.py: the last part of a unit of time is no time on a fast machine
 ? scheduling_parallel::test_optima_of_parallel_jobs_equal_enumeration
-- np.minimum(-(-instance.processing[job] // speeds[kind]), horizon - time)
-+ np.minimum(instance.processing[job] // speeds[kind], horizon - time)
+- whole, width = -(-int(instance.processing[job]) // speed), int(instance.width[job])
++ whole, width = max(1, int(instance.processing[job]) // speed), int(instance.width[job])
 
 @ models/groups/columns.py: groups that are forbidden may be formed
 ? groups_solvers::test_groups_of_two_seats_equal_colocation

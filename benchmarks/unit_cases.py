@@ -323,10 +323,7 @@ FAMILIES: dict[str, Family] = {
     ),
     "scheduling": Family(
         schedules, (), jobs_too_late, best_schedules,
-        {
-            "max-utilization": ({}, {"engine": "highs"}),
-            "max-utility": ({}, {"engine": "highs"}),
-        },
+        {},
     ),
     "market": Family(
         divisions, ((("work",), -12, 12), (("budget",), -12, 12)), idle_users, lambda _: {},

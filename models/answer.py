@@ -20,7 +20,7 @@ def instance_answer(instance: Instance, built: Any, values: Any = None) -> Solut
     ----------
     instance : what the model was made of.
     built : the model: a Pyomo model of `models.<problem>.readable`, a program of arrays
-        (`PairingProgram`, `AdmissionProgram`, `FluidProgram`, `ShareProgram`, `TimeIndexed`), a
+        (`PairingProgram`, `AdmissionProgram`, `FluidProgram`, `ShareProgram`), a
         CP-SAT model (`AssignmentModel`, `IntervalModel`), or the `EisenbergGale` program.
         Variables and rows may have been added to it.
     values : of the model's variables: an answer of `cotenant.solvers.engines`, or an array with one

@@ -24,7 +24,7 @@ from cotenant.models.numa.arrays import throughput_program
 from cotenant.models.numa.readable import throughput_model
 from cotenant.models.packing.assignment import assignment_model
 from cotenant.models.program import from_pyomo
-from cotenant.models.scheduling import interval_model, time_indexed
+from cotenant.models.scheduling import interval_model
 from cotenant.solvers.engines import solve_convex, solve_cp_sat, solve_program
 
 
@@ -77,13 +77,10 @@ def test_cp_sat_models_convert_to_answers() -> None:
     parts = assignment_model(vms)
     placement = instance_answer(vms, parts, solve_cp_sat(parts.model, time_limit=30))
     assert metric(vms, placement, "cost") == cotenant.solve(vms, "min-cost").objective
-    work = cotenant.read("scheduling/tiny")
+    work = cotenant.read("scheduling/figure-2")
     best = cotenant.solve(work, "max-utility").objective
     intervals = interval_model(work, "utility", lambda: False)
     schedule = instance_answer(work, intervals, solve_cp_sat(intervals.model, time_limit=30))
-    assert metric(work, schedule, "utility") == best
-    timed = time_indexed(work, "utility")
-    schedule = instance_answer(work, timed, solve_program(timed.program))
     assert metric(work, schedule, "utility") == best
 
 

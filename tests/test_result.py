@@ -102,7 +102,7 @@ def test_time_slice_of_an_expired_clock_is_the_shortest_limit() -> None:
         ("colocation/tiny", "optimal"), ("colocation/tiny", "fair"), ("colocation/tiny", "stable"),
         ("admission/tiny", "optimal"), ("groups/tiny", "least-alpha"), ("market/tiny", "leximin"),
         ("numa/tiny", "fluid"), ("packing/paper-example", "max-min-share"),
-        ("scheduling/tiny", "max-utility"),
+        ("scheduling/figure-2", "max-utility"),
     ],
 )  # fmt: skip
 def test_value_equal_to_bound_is_optimal_though_the_method_says_feasible(

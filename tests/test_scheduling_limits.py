@@ -78,8 +78,7 @@ def test_interrupted_rule_raises_and_returns_no_fifo_schedule(study: Callable[[]
 @pytest.mark.parametrize(
     ("function", "method"),
     [
-        ("optimum.interval_model", partial(optimum.max_utility, engine="cp-sat")),
-        ("optimum.time_indexed", partial(optimum.max_utility, engine="highs")),
+        ("optimum.interval_model", optimum.max_utility),
         ("shapley_schedule.plain_ref", partial(ref, utility="flow-time")),
     ],
 )
@@ -105,18 +104,6 @@ def test_event_loop_counts_search_for_machines_as_work() -> None:
     draws = np.random.default_rng(0).random(2 * instance.jobs)
     simulate(instance, "DIRECTCONTR", draws=draws, report=slices, limits=LoopLimits(steps=20_000))
     assert slices.call_count > 10
-
-
-def test_time_indexed_program_of_too_many_entries_is_refused() -> None:
-    long = Scheduling(
-        machines=[1, 1],
-        organization=[0, 1, 1],
-        release=[0, 0, 0],
-        processing=[20_000, 20_000, 25_000],
-        horizon=50_000,
-    )  # type: ignore[arg-type]
-    with refused(InvalidOption):
-        optimum.max_utility(long, engine="highs")
 
 
 def test_interval_model_cuts_a_job_far_longer_than_the_horizon() -> None:

@@ -26,9 +26,7 @@ from cotenant.solvers.outcome import Status, Stop
 from cotenant.solvers.scheduling.nearest_efficient import most_near
 from cotenant.solvers.scheduling.shapley_schedule import ref, reference
 
-Engine = Literal["cp-sat", "highs"]
 Objective = Literal["utilization", "utility"]
-ENGINES: tuple[Engine, ...] = ("cp-sat", "highs")
 OBJECTIVES: tuple[Objective, ...] = ("utilization", "utility")
 
 
@@ -86,17 +84,12 @@ def worth(instance: Scheduling, schedule: Schedule, objective: Objective) -> int
 @pytest.mark.slow
 @pytest.mark.sampled(2)
 @pytest.mark.parametrize("objective", OBJECTIVES)
-@pytest.mark.parametrize("engine", ENGINES)
-def test_most_efficient_schedule_near_utilities_equals_enumeration(
-    engine: Engine, objective: Objective
-) -> None:
+def test_most_efficient_schedule_near_utilities_equals_enumeration(objective: Objective) -> None:
     for instance in tiny_instances(3, 6):
         fair = ref(instance).solution
         given = utilities(instance, fair)
         for most in (0, 1, 4, 15, 1000):
-            outcome = most_near(
-                instance, objective, Nearness(given, most), start=fair, engine=engine
-            )
+            outcome = most_near(instance, objective, Nearness(given, most), start=fair)
             check(instance, outcome.solution)
             expected = best(instance, objective, given, most)
             assert worth(instance, outcome.solution, objective) == expected
@@ -242,10 +235,9 @@ def test_pictures_draw_debts_of_fairest_and_unfairest_method() -> None:
     assert got.values[1] == (1, 1)
 
 
-@pytest.mark.parametrize("engine", ENGINES)
-def test_utility_bound_adds_whole_distance_to_given_total(engine: Engine) -> None:
+def test_utility_bound_adds_whole_distance_to_given_total() -> None:
     instance = Scheduling([1], [0], [0], [2], 6)  # type: ignore[arg-type]
     late = Schedule([2], [0])  # type: ignore[arg-type]
-    outcome = most_near(instance, "utility", Nearness(np.array([7]), 4), start=late, engine=engine)
+    outcome = most_near(instance, "utility", Nearness(np.array([7]), 4), start=late)
     assert (worth(instance, outcome.solution, "utility"), outcome.bound) == (11, 11.0)
     assert outcome.status is Status.OPTIMAL

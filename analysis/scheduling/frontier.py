@@ -16,7 +16,6 @@ from ...solvers.scheduling.optimum import (
     distance,
     max_utility,
     max_utilization,
-    quicker_engine,
     worth_of,
 )
 from ...solvers.scheduling.ref_reference import Reading
@@ -103,7 +102,7 @@ def _frontier(
     clock: Clock,
 ) -> PriceFrontier:  # fmt: skip
     """Frontier with every point, the tightest limit first; `units` is the work done by REF."""
-    psi, engine = utilities(instance, fair), quicker_engine(instance)
+    psi = utilities(instance, fair)
     unit = _unit(instance, objective)
 
     def measured(schedule: Schedule) -> tuple[float, float]:
@@ -117,19 +116,17 @@ def _frontier(
 
     def most(*, start: Schedule, time_limit: float | None) -> Outcome:
         method = max_utilization if objective == "utilization" else max_utility
-        return exact(method(instance, engine=engine, start=start, time_limit=time_limit))
+        return exact(method(instance, start=start, time_limit=time_limit))
 
     def near(limit: float, start: Schedule, *, time_limit: float | None) -> Outcome:
         within = Nearness(psi, round(limit * units))
-        options: Any = {"start": start, "engine": engine, "time_limit": time_limit}
+        options: Any = {"start": start, "time_limit": time_limit}
         return exact(most_near(instance, objective, within, **options))
 
     # 1. The most efficient of all schedules, and the least unfair of those.
     sweep = Sweep(clock, measured, "max", "min", [fair])
     free = again = sweep.solve(points + 2, most, start=fair)
-    close = sweep.solve(
-        points + 1, nearest, instance, objective, psi, start=sweep.best(), engine=engine
-    )
+    close = sweep.solve(points + 1, nearest, instance, objective, psi, start=sweep.best())
     # 2. A program for each limit below what that one reaches.
     far = distance(instance, sweep.best(), psi)
     if far == 0:  # no schedule with REF's utilities has another total

@@ -6,11 +6,10 @@ from typing import Any
 
 from ...instances.scheduling import Schedule, Scheduling
 from .intervals import IntervalModel
-from .time_indexed import TimeIndexed
 
 
 def solution_of(instance: Scheduling, built: Any, values: Any) -> Schedule:
-    """Schedule of a solved `IntervalModel` or `TimeIndexed` program, on lowest free machines."""
-    if not isinstance(built, IntervalModel | TimeIndexed):
-        raise TypeError("neither an IntervalModel nor a TimeIndexed program")
+    """Schedule of a solved `IntervalModel`, on lowest free machines."""
+    if not isinstance(built, IntervalModel):
+        raise TypeError("not an IntervalModel")
     return built.schedule(values, instance)

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, NoReturn
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 
-from ...instances.problem.errors import InvalidOption
 from ...instances.problem.option_types import validate_options
 from ...instances.scheduling import Schedule, Scheduling, schedule_of
 from ...instances.scheduling.instance import Integers
@@ -36,37 +35,38 @@ class Nearness:
 
 @dataclass(frozen=True, eq=False)
 class IntervalModel:
-    """CP-SAT model with its start variables.
+    """A CP-SAT model of a schedule, and which of its variables are the starts.
 
     Attributes
     ----------
     model : maximizes units of work, or twice the total psi_sp; or minimizes the distance from given
         utilities.
-    jobs : (n,) the jobs released before the horizon; the others never start.
-    start : index of each one's start variable; the horizon means not started.
-    done : index of the variable of its units done before the horizon.
+    job, speed : (e,) each job released before the horizon with each speed of a machine that it may
+        run on. A job of several entries starts in at most one of them.
+    start : index of the variable of each entry's start; the horizon means not started.
+    done : index of the variable of the moments in which it runs before the horizon.
     """
 
     model: cp_model.CpModel
-    jobs: Integers
+    job: Integers
+    speed: Integers
     start: list[int]
     done: list[int]
 
     def schedule(self, values: npt.NDArray[np.int64], instance: Scheduling) -> Schedule:
-        """Schedule of the model's values, on the lowest-numbered free machines."""
-        return schedule_of(instance, self.starts(values, instance))
-
-    def starts(self, values: npt.NDArray[np.int64], instance: Scheduling) -> Integers:
-        """(j,) start times from the model's values, -1 for jobs that do not start."""
-        found = np.full(instance.jobs, -1, dtype=np.int64)
+        """The schedule of the model's values, on the lowest-numbered free machines."""
+        start, speed = np.full((2, instance.jobs), -1, dtype=np.int64)
         begin = values[self.start]
-        found[self.jobs] = np.where(begin < instance.horizon, begin, -1)
-        return found
+        begun = begin < instance.horizon
+        start[self.job[begun]], speed[self.job[begun]] = begin[begun], self.speed[begun]
+        return schedule_of(instance, start, speed=None if instance.speed is None else speed)
 
-    def hints(self, start: Integers, instance: Scheduling) -> dict[int, int]:
-        """Values of the model's variables for a schedule's starts."""
-        begin = np.where(start[self.jobs] >= 0, start[self.jobs], instance.horizon)
-        done = np.minimum(instance.processing[self.jobs], instance.horizon - begin)
+    def hints(self, schedule: Schedule, instance: Scheduling) -> dict[int, int]:
+        """A schedule as values of the model's variables."""
+        start, speed = schedule.start[self.job], instance.pace[schedule.machine][self.job]
+        begin = np.where((start >= 0) & (speed == self.speed), start, instance.horizon)
+        moments = -(-instance.processing[self.job] // self.speed)
+        done = np.minimum(moments, instance.horizon - begin)
         values = dict(zip(self.start, begin.tolist(), strict=True))
         return values | dict(zip(self.done, done.tolist(), strict=True))
 
@@ -80,76 +80,133 @@ def interval_model(
     near: Nearness | None = None,
     least: int | None = None,
 ) -> IntervalModel:
-    """Starts s_j from release to horizon, units done l_j = min(p_j, horizon - s_j), at most M
-    machines taken at once; machines have one speed.
+    """Build the clairvoyant schedule as intervals for CP-SAT: starts s from release to horizon T,
+    and never more jobs on machines of a speed than there are.
 
-    A job started at s is worth p (T - s - l) + l (l + 1) / 2: if it ends before the horizon T then
-    l = p and this is equation 3; if it is cut then T - s - l = 0 and only the square is left.
-    Inside an organization starts follow the order of its jobs. Schedules need not be greedy.
-    TimeoutError once `over` says so.
+    A job of p units on a machine of speed c runs l = min(L, T - s) moments before T, L = p / c
+    rounded up; its last moment does L c - p units less than the others. So twice its psi_sp is
+    c (2 L (T - s - l) + l^2 + l), less 2 (L c - p) (T - s - L + 1) if it ends: with c = 1 this is
+    equation 3 for a job that ends before T, and the square alone for one that is cut. Inside an
+    organization starts follow the order of its jobs. Schedules need not be greedy.
 
     Parameters
     ----------
+    over : asked before each job whether time is up.
     near : only schedules whose organizations' utilities are near given ones, in all.
     least : with `near`: minimize that distance over the schedules whose objective is at least this.
+
+    Raises
+    ------
+    TimeoutError
+        `over` says that time is up.
     """
     from ortools.sat.python import cp_model as library
 
-    if instance.speed is not None:
-        refuse_speeds()
-    model = library.CpModel()
-    horizon = instance.horizon
+    model, horizon = library.CpModel(), instance.horizon
     jobs = instance.order[instance.release[instance.order] < horizon]
-    starts, units, intervals, worth, work = [], [], [], [], []
+    speeds, machines = np.unique(instance.pace, return_counts=True)
+    # 1. an optional interval for each job and speed
+    entries: list[_Entry] = []
+    first = []
     for job in jobs.tolist():
         if over():
             raise TimeoutError
-        release = int(instance.release[job])
-        # what is cut in any case need not fit 64 bits
-        most = length = min(int(instance.processing[job]), horizon - release)
-        start = model.new_int_var(release, horizon, f"start {job}")
-        done = model.new_int_var(0, most, f"done {job}")
-        end = model.new_int_var(release, horizon, f"end {job}")
-        model.add_min_equality(done, [length, horizon - start])
-        intervals.append(model.new_interval_var(start, done, end, f"job {job}"))
-        width = int(instance.width[job])
-        starts.append(start)
-        units.append(done)
-        work.append(width * done)
-        if objective == "utility" or near is not None:
-            square = model.new_int_var(0, most * most, f"square {job}")
-            model.add_multiplication_equality(square, [done, done])
-            worth.append(width * (2 * length * (horizon - start - done) + square + done))
-    model.add_cumulative(intervals, instance.width[jobs].tolist(), instance.total_machines)
+        own = [_Entry.of(model, instance, job, speed) for speed in speeds.tolist()]
+        entries += own
+        first.append(own[0].start)
+        if len(own) > 1:
+            model.add_at_most_one([entry.runs for entry in own])
+            first[-1] = model.new_int_var(0, horizon, f"start {job}")
+            model.add_min_equality(first[-1], [entry.start for entry in own])
+    # 2. machines of each speed, and first in, first out inside an organization
+    kinds = len(speeds)
+    for kind, number in enumerate(machines.tolist()):
+        intervals = [entry.interval for entry in entries[kind::kinds]]
+        model.add_cumulative(intervals, instance.width[jobs].tolist(), number)
     owner = instance.organization[jobs]
-    for place in np.flatnonzero(owner[1:] == owner[:-1]).tolist():
-        model.add(starts[place] <= starts[place + 1])
-    total = sum(worth) if objective == "utility" else sum(work)
-    apart = None if near is None else _apart(model, near, worth, owner)
+    for index in np.flatnonzero(owner[1:] == owner[:-1]).tolist():
+        model.add(first[index] <= first[index + 1])
+    # 3. the objective, or the distance from the given utilities
+    worth = []
+    if objective == "utility" or near is not None:
+        worth = [entry.psi_twice(model, horizon) for entry in entries]
+    total = sum(worth) if objective == "utility" else sum(entry.units for entry in entries)
+    apart = None if near is None else _apart(model, near, worth, np.repeat(owner, kinds))
     if apart is not None and least is not None:
         model.add(total >= (2 * least if objective == "utility" else least))
         model.minimize(apart)
     else:
         model.maximize(total)
     return IntervalModel(
-        model, jobs, [variable.index for variable in starts], [variable.index for variable in units]
+        model,
+        np.repeat(jobs, kinds),
+        np.tile(speeds, len(jobs)),
+        [entry.start.index for entry in entries],
+        [entry.done.index for entry in entries],
     )
 
 
-@validate_options
-def refuse_speeds() -> NoReturn:
-    """Raise InvalidOption: intervals need machines of one speed."""
-    raise InvalidOption(
-        "engine is 'cp-sat'; its intervals know machines of one speed only. Take the program by "
-        "time, engine='highs'"
-    )
+@dataclass(frozen=True, eq=False)
+class _Entry:
+    """Variables of one job on machines of one speed.
+
+    Attributes
+    ----------
+    moments : in which it runs at most; rate : units of work of each, on all of its machines.
+    start : the horizon where it does not run here; runs : whether it does.
+    done : moments before the horizon; interval : the machines it takes, also after the horizon.
+    missing : units that its last moment does less; ends : 1 if it ends before the horizon.
+    """
+
+    moments: int
+    rate: int
+    start: Any
+    runs: Any
+    done: Any
+    interval: Any
+    missing: int
+    ends: Any
+
+    @classmethod
+    def of(cls, model: cp_model.CpModel, instance: Scheduling, job: int, speed: int) -> _Entry:
+        """Make the variables."""
+        horizon, release = instance.horizon, int(instance.release[job])
+        whole, width = -(-int(instance.processing[job]) // speed), int(instance.width[job])
+        # what is cut in any case need not fit 64 bits
+        moments = min(whole, horizon - release)
+        start = model.new_int_var(release, horizon, f"start {job} at {speed}")
+        runs = model.new_bool_var(f"runs {job} at {speed}")
+        model.add(start < horizon).only_enforce_if(runs)
+        model.add(start == horizon).only_enforce_if(~runs)
+        done = model.new_int_var(0, moments, f"done {job} at {speed}")
+        model.add_min_equality(done, [moments, horizon - start])
+        interval = model.new_optional_fixed_size_interval_var(start, moments, runs, f"job {job}")
+        missing, ends = 0, 0
+        if whole == moments and (missing := whole * speed - int(instance.processing[job])):
+            ends = model.new_bool_var(f"ends {job} at {speed}")
+            model.add(start <= horizon - moments).only_enforce_if(ends)
+            model.add(start > horizon - moments).only_enforce_if(~ends)
+        return cls(moments, width * speed, start, runs, done, interval, width * missing, ends)
+
+    @property
+    def units(self) -> Any:
+        """Units of work before the horizon."""
+        return self.rate * self.done - self.missing * self.ends
+
+    def psi_twice(self, model: cp_model.CpModel, horizon: int) -> Any:
+        """Twice its psi_sp at the horizon."""
+        left = horizon - self.start - self.done
+        square = model.new_int_var(0, self.moments * self.moments, "")
+        model.add_multiplication_equality(square, [self.done, self.done])
+        twice = self.rate * (2 * self.moments * left + square + self.done)
+        return twice - 2 * self.missing * (left + self.ends)
 
 
 def _apart(model: cp_model.CpModel, near: Nearness, worth: list[Any], owner: Integers) -> Any:
     """Distance from the given utilities, limited; `worth` is twice the jobs' psi_sp."""
     distances = []
     for u, given in enumerate(near.psi.tolist()):
-        own = [worth[place] for place in np.flatnonzero(owner == u).tolist()]
+        own = [worth[index] for index in np.flatnonzero(owner == u).tolist()]
         distance = model.new_int_var(0, near.most, f"distance {u}")
         model.add(2 * distance >= sum(own) - 2 * given)
         model.add(2 * distance >= 2 * given - sum(own))

@@ -10,9 +10,8 @@ from ...instances.scheduling import Schedule, Scheduling, check
 from ...instances.scheduling.instance import Integers
 from ...models.scheduling import Nearness
 from ...models.scheduling.intervals import Objective
-from ..engines import EngineName
 from ..outcome import Clock, Outcome, Status, Stop
-from .optimum import by_intervals, by_time, distance, optimum, quicker_engine, worth_of
+from .optimum import by_intervals, distance, optimum, worth_of
 
 
 @validate_options
@@ -22,7 +21,6 @@ def most_near(
     near: Nearness,
     *,
     start: Schedule,
-    engine: EngineName | None = None,
     time_limit: float | None = None,
 ) -> Outcome:
     """Maximize the work, or total psi_sp, over schedules whose utilities are near given ones.
@@ -34,7 +32,6 @@ def most_near(
     ----------
     near : the utilities, and how far from them the schedule's may be, in all.
     start : a schedule that near.
-    engine : as for `max_utilization`; `quicker_engine` when not given.
     time_limit : seconds. The best schedule so far and the proved bound are returned when they are
         up, or at Ctrl-C.
 
@@ -53,9 +50,7 @@ def most_near(
         raise InvalidOption(
             f"start is {far} from the given utilities; expected at most {near.most}"
         )
-    return optimum(
-        instance, objective, engine or quicker_engine(instance), start, time_limit, None, near
-    )
+    return optimum(instance, objective, start, time_limit, None, near)
 
 
 @validate_options
@@ -65,7 +60,6 @@ def nearest(
     given: Integers,
     *,
     start: Schedule,
-    engine: EngineName | None = None,
     time_limit: float | None = None,
 ) -> Outcome:
     """Minimize the distance to given utilities over schedules with as much work, or psi_sp, as
@@ -83,8 +77,7 @@ def nearest(
     bound: int | None = 0
     if far > 0:
         try:
-            run = by_intervals if (engine or quicker_engine(instance)) == "cp-sat" else by_time
-            found, bound, stop, _ = run(
+            found, bound, stop, _ = by_intervals(
                 instance, objective, start, clock, None, Nearness(given, far), least
             )
         except KeyboardInterrupt:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -22,66 +21,24 @@ from ...instances.scheduling.instance import Integers
 from ...instances.scheduling.utility import job_psi, job_units
 from ...models.scheduling import (
     Nearness,
-    columns_needed,
-    entries_needed,
     fluid_bound,
     interval_model,
-    refuse_speeds,
-    time_indexed,
 )
 from ...models.scheduling.intervals import Objective
-from ..engines import EngineName, solve_cp_sat, solve_program
+from ..engines import solve_cp_sat
 from ..outcome import Clock, Outcome, Report, Status, Stop
-from ..routes import Routed
 from .event_loop import simulate
 
 _STARTS = ("FIFO", "ROUNDROBIN", "FAIRSHARE", "UTFAIRSHARE", "CURRFAIRSHARE")
-
-
-@dataclass(frozen=True)
-class OptimumLimits(Routed):
-    """Sizes of time-indexed programs for `max_utilization` and `max_utility`, and which of the two
-    programs may run.
-
-    Attributes
-    ----------
-    columns, entries : jobs times times, and entries of the matrix (columns times processing times,
-        and for the order inside organizations), up to which such a program is taken.
-    quick_columns, quick_entries : those up to which it goes to HiGHS.
-    """
-
-    columns: int = 200_000
-    entries: int = 20_000_000
-    quick_columns: int = 5_000
-    quick_entries: int = 1_000_000
-    routes: frozenset[str] = frozenset({"intervals", "time-indexed"})
-
-
-LIMITS = OptimumLimits()
-
-
-def quicker_engine(instance: Scheduling, limits: OptimumLimits = LIMITS) -> EngineName:
-    """Engine for an instance: HiGHS on a small time-indexed program and for different speeds, else
-    CP-SAT on intervals.
-    """
-    if instance.speed is not None or "intervals" not in limits.routes:
-        return "highs"
-    if "time-indexed" not in limits.routes:
-        return "cp-sat"
-    small = columns_needed(instance) <= limits.quick_columns
-    small = small and entries_needed(instance) <= limits.quick_entries
-    return "highs" if small else "cp-sat"
 
 
 @validate_options
 def max_utilization(
     instance: Scheduling,
     *,
-    engine: EngineName | None = None,
     start: Solution | None = None,
     time_limit: float | None = None,
     report: Report | None = None,
-    limits: OptimumLimits = LIMITS,
 ) -> Outcome:
     """Maximize the work done before the horizon: the reference of Theorem 6.2 for greedy schedules.
 
@@ -90,13 +47,10 @@ def max_utilization(
 
     Parameters
     ----------
-    engine : "cp-sat" (intervals), or "highs" (a 0/1 program by time, small instances);
-        `quicker_engine` when not given.
     start : a schedule to begin from, beside first in, first out; for parallel jobs and machines of
         different speeds beside several rules.
     time_limit : seconds. The best schedule so far and the proved bound are returned when they are
         up, or at Ctrl-C.
-    limits : the numbers that steer it.
 
     Notes
     -----
@@ -110,29 +64,24 @@ def max_utilization(
     >>> print(result.status, round(result.objective, 3))
     optimal 1.0
     """
-    engine = engine or quicker_engine(instance, limits)
-    return optimum(instance, "utilization", engine, start, time_limit, report, limits=limits)
+    return optimum(instance, "utilization", start, time_limit, report)
 
 
 @validate_options
 def max_utility(
     instance: Scheduling,
     *,
-    engine: EngineName | None = None,
     start: Solution | None = None,
     time_limit: float | None = None,
     report: Report | None = None,
-    limits: OptimumLimits = LIMITS,
 ) -> Outcome:
-    """Maximize the total psi_sp at the horizon; start, limit and bound as for `max_utilization`.
+    """Maximize the total psi_sp at the horizon, clairvoyant and offline.
 
     Which loss of it fairness, or being greedy, costs is left open by the paper (end of section 6).
 
     Parameters
     ----------
-    engine : "cp-sat" (intervals), or "highs" (a 0/1 program by time, small instances);
-        `quicker_engine` when not given.
-    limits : the numbers that steer it.
+    start, time_limit : as for `max_utilization`; so is the bound.
 
     Examples
     --------
@@ -141,49 +90,31 @@ def max_utility(
     >>> print(result.status, round(result.objective, 3))
     optimal 1348.0
     """
-    engine = engine or quicker_engine(instance, limits)
-    return optimum(instance, "utility", engine, start, time_limit, report, limits=limits)
+    return optimum(instance, "utility", start, time_limit, report)
 
 
 def optimum(
     instance: Scheduling,
     objective: Objective,
-    engine: EngineName,
     start: Solution | None,
     time_limit: float | None,
     report: Report | None,
     near: Nearness | None = None,
-    limits: OptimumLimits = LIMITS,
 ) -> Outcome:
     """Maximize an objective over all schedules, or over those `nearest_efficient` to given
     utilities (as `start` must be).
     """
-    if instance.speed is not None and engine == "cp-sat":
-        refuse_speeds()
-    columns, entries = columns_needed(instance), entries_needed(instance)
-    large = engine == "highs" and (columns > limits.columns or entries > limits.entries)
-    if large and instance.speed is None and "intervals" in limits.routes:
-        raise InvalidOption(
-            f"engine is 'highs'; its program would have {columns} columns and {entries} "
-            f"entries; at most {limits.columns} and {limits.entries} are taken. "
-            "Use engine='cp-sat', or measure time in a coarser unit"
-        )
-    # reports are in the unit of the metric, the program in whole numbers
+    # 1. a bound without a program, and a schedule to begin with; reports are in the unit of the
+    # metric, the program in integers
     unit = 1.0 / (instance.capacity * instance.horizon) if objective == "utilization" else 1.0
-    scaled = (
-        None
-        if report is None
-        else _in_unit(report, unit, 2 if objective == "utility" and engine == "cp-sat" else 1)
-    )
+    scaled = None if report is None else _in_unit(report, unit, 2 if objective == "utility" else 1)
     clock = Clock(time_limit)
-    # a bound without a program, and a schedule to begin with
     best, broken = _begin(instance, start, objective, near is None)
     limit = fluid = fluid_bound(instance, objective)
-    if (
-        near is not None and objective == "utility"
-    ):  # a total cannot be farther from the given ones' than they are in all
+    if near is not None and objective == "utility":
+        # a total cannot be farther from the given ones' than they are in all
         limit = min(limit, sum(near.psi.tolist()) + near.most)
-    certificate: dict[str, Any] = {"engine": engine, "fluid_bound": fluid * unit}
+    certificate: dict[str, Any] = {"engine": "cp-sat", "fluid_bound": fluid * unit}
     if broken is Stop.INTERRUPTED:
         return Outcome(best, limit * unit, Status.FEASIBLE, broken, certificate)
     if worth_of(instance, best, objective) == limit:  # nothing to look for
@@ -194,23 +125,14 @@ def optimum(
             certificate=certificate
             | {"proof": f"the start reaches the {'fluid ' if limit == fluid else ''}bound"},
         )
-    if large:  # and there is no other engine for machines of different speeds
-        message = f"too large: {columns} columns, at most {limits.columns} are taken"
-        certificate |= {"engine_message": message, "greedy": is_greedy(instance, best)}
-        return Outcome(best, limit * unit, Status.FEASIBLE, certificate=certificate)
-    # the program of the engine asked for
-    run = by_intervals if engine == "cp-sat" else by_time
+    # 2. the intervals, by CP-SAT
     try:
-        found, bound, stop, message = run(instance, objective, best, clock, scaled, near)
+        found, bound, stop, message = by_intervals(instance, objective, best, clock, scaled, near)
     except KeyboardInterrupt:
-        found, bound, stop, message = (
-            None,
-            None,
-            Stop.INTERRUPTED,
-            "interrupted while the program was made",
-        )
+        found, bound, stop = None, None, Stop.INTERRUPTED
+        message = "interrupted while the model was built"
     certificate["engine_message"] = message
-    # its schedule is checked, valued and measured here before it is used
+    # 3. its schedule and its bound, measured here before they are used
     bound = limit if bound is None else min(bound, limit)
     if found is not None and worth_of(instance, found, objective) > worth_of(
         instance, best, objective
@@ -218,7 +140,6 @@ def optimum(
         check(instance, found)
         if near is None or distance(instance, found, near.psi) <= near.most:
             best = found
-    # so is its bound
     value = worth_of(instance, best, objective)
     if bound < value:  # one of the two must be wrong, and the value was counted here
         certificate["withdrawn"] = (
@@ -253,47 +174,17 @@ def by_intervals(
             instance, objective, lambda: clock.seconds >= late, near=near, least=least
         )
     except TimeoutError:
-        return None, None, Stop.TIME_LIMIT, "the time was up before the program was made"
+        return None, None, Stop.TIME_LIMIT, "the time was up before the model was built"
     answer = solve_cp_sat(
         built.model,
         time_limit=clock.time_slice(),
-        hints=built.hints(start.start, instance),
+        hints=built.hints(start, instance),
         report=report,
     )
     found = None if answer.values is None else built.schedule(answer.values, instance)
     bound = None if answer.bound is None else int(np.floor(answer.bound * (1 + 1e-15) + 0.5))
     if bound is not None and objective == "utility" and least is None:
         bound //= 2
-    return found, bound, answer.stop, answer.message
-
-
-def by_time(
-    instance: Scheduling,
-    objective: Objective,
-    start: Schedule,
-    clock: Clock,
-    report: Report | None,
-    near: Nearness | None = None,
-    least: int | None = None,
-) -> Answer:
-    """Solve the time-indexed program by HiGHS, with results as `by_intervals`."""
-    built = time_indexed(instance, objective, near=near, least=least)
-    answer = solve_program(
-        built.program,
-        engine="highs",
-        time_limit=clock.time_slice(),
-        start=built.point(start, instance),
-        report=None if report is None else report,
-    )
-    found = None if answer.point is None else built.schedule(answer.point, instance)
-    # Whole units of work or utility: what is beyond a whole number by less than solver noise is
-    # that number.
-    bound = None
-    if answer.bound is not None:
-        noise = 1e-7 * max(1.0, abs(answer.bound)) + 1e-6
-        bound = int(
-            np.floor(-answer.bound + noise) if least is None else np.ceil(answer.bound - noise)
-        )
     return found, bound, answer.stop, answer.message
 
 

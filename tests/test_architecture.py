@@ -475,18 +475,18 @@ def test_public_functions_and_classes_have_a_docstring() -> None:
 
 
 BUDGET = {
-    "solvers": (40_452, 26_683),
-    "analysis": (20_254, 13_876),
+    "solvers": (40_336, 26_597),
+    "analysis": (20_251, 13_873),
     "instances": (21_374, 14_230),
-    "models": (5_296, 3_416),
+    "models": (5_160, 3_303),
     "verify": (4_803, 3_517),
     "baselines": (4_247, 2_254),
     "ask": (859, 407),
     "cluster": (12_960, 8_924),
     "papers": (6_027, 4_395),
     "cli": (3_554, 2_410),
-    "tests": (48_062, 38_015),
-    "benchmarks": (6_976, 5_406),
+    "tests": (48_001, 37_965),
+    "benchmarks": (6_943, 5_378),
 }
 """Lines of each layer's Python files, and those of code (without blanks, comments and docstrings):
 whoever adds takes out, or changes a row in a commit of its own that says why.

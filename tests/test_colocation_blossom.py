@@ -22,7 +22,7 @@ from cotenant.instances.problem import InvalidInstance
 from cotenant.solvers.colocation import feasible_pairing
 from cotenant.solvers.colocation.blossom import Matched
 from cotenant.solvers.colocation.matching import Multipliers
-from cotenant.solvers.outcome import Clock, Stop
+from cotenant.solvers.outcome import Clock
 from cotenant.solvers.proofs import colocation as producers
 from cotenant.verify.colocation import Colocation as CheckedColocation
 from cotenant.verify.colocation import pairing_bound
@@ -135,9 +135,9 @@ def proved(instance: Colocation, search: Matched) -> Fraction:
     return Fraction(pairing_bound(given, step, [1] * given.size), given.unit)
 
 
-def searched(instance: Colocation, clock: Clock | None = None) -> Matched:
+def searched(instance: Colocation) -> Matched:
     """A search that is over, and says nothing wrong."""
-    search = AnyStart(instance, feasible_pairing(instance), clock or Clock())
+    search = AnyStart(instance, feasible_pairing(instance), Clock())
     search.search()
     check(instance, search.best)
     assert search.blossoms
@@ -220,32 +220,3 @@ def test_blossom_proof_of_long_decimals_within_rounding() -> None:
         search, expected = searched(instance), by_networkx(instance)
         gap = expected - proved(instance, search)
         assert 0 <= gap <= instance.agents * Fraction(1, 2**54)
-
-
-@pytest.mark.slow
-def test_blossoms_without_time_leave_a_pairing_and_a_bound() -> None:
-    """Whenever time is up, what is proved by then is true."""
-    instance = drawn("nested", 60, 0)
-    least, bounds = by_networkx(instance), [-math.inf]
-    for looks in range(1, 8):
-        search = searched(instance, Looks(looks))
-        outcome = search.finish()
-        check(instance, outcome.solution)
-        assert max(proved(instance, search), shown(search)) <= least
-        assert outcome.bound >= bounds[-1]  # as the first prices hold for all pairs
-        bounds.append(outcome.bound)
-    assert len(set(bounds)) > 2
-    assert searched(instance, Looks(2)).finish().stop is Stop.TIME_LIMIT
-
-
-class Looks(Clock):
-    """A clock whose time is up after so many looks."""
-
-    def __init__(self, looks: int) -> None:
-        super().__init__()
-        self.looks = looks
-
-    @property
-    def expired(self) -> bool:
-        self.looks -= 1
-        return self.looks < 0

@@ -22,7 +22,6 @@ from cotenant.solvers.colocation import fair, feasible_pairing
 from cotenant.solvers.colocation.common import ProgramLimits
 from cotenant.solvers.colocation.fair_routes import FairLimits
 from cotenant.solvers.colocation.local_branching import search_near
-from cotenant.solvers.colocation.neighborhoods import improve
 from cotenant.solvers.colocation.relaxation import relaxed
 from cotenant.solvers.outcome import Clock, Status, Stop
 
@@ -115,23 +114,6 @@ def test_fair_integer_program_equals_enumeration(
         assert first["value"] == pytest.approx(expected.least_slack, abs=1e-8), instance.name
         assert second["value"] == pytest.approx(
             expected.penalty_at_slack(first["value"]), abs=1e-8
-        ), instance.name
-
-
-@pytest.mark.slow
-def test_fair_growing_neighborhoods_reach_optimum(reference: ModuleType) -> None:
-    for instance, expected in tiny(reference, range(600, 615)):
-        rng = np.random.default_rng(0)
-        search = improve(instance, feasible_pairing(instance), Clock(), 60.0, rng)
-        fairest = search.best
-        assert search.stop is Stop.FINISHED
-        slack = attribution_slack(instance, fairest)
-        assert slack == pytest.approx(expected.least_slack, abs=1e-8), instance.name
-        cheapest = improve(instance, fairest, Clock(), 60.0, rng, slack=slack).best
-        check(instance, cheapest)
-        assert attribution_slack(instance, cheapest) <= slack + 1e-12
-        assert mean_penalty(instance, cheapest) == pytest.approx(
-            expected.penalty_at_slack(slack), abs=1e-8
         ), instance.name
 
 

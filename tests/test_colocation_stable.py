@@ -21,7 +21,6 @@ from cotenant.instances.colocation.generators import (
 )
 from cotenant.solvers.colocation.stable import stable
 from cotenant.solvers.colocation.stable_limits import StableLimits
-from cotenant.solvers.colocation.stable_routes import KILL_GRACE
 from cotenant.solvers.colocation.to_roommates import lists_of_agents
 from cotenant.solvers.outcome import Status, Stop
 from cotenant.solvers.roommates import (
@@ -99,17 +98,6 @@ def test_penalties_differing_below_1e_9_are_not_ties() -> None:
     found = stable(Colocation(penalty, np.ones(4)))
     assert (found.bound, found.status) == (1.0, Status.OPTIMAL)
     assert blocking_pairs(Colocation(penalty, np.ones(4)), found.solution).count == 1
-
-
-@pytest.mark.parametrize("mode", ALPHA_MODES)
-def test_alpha_below_all_differences_keeps_lists_strict(mode: str) -> None:
-    instance = Colocation(
-        np.array([[9, 1, 2, 3], [2, 9, 1, 3], [1, 2, 9, 3], [1, 2, 3, 9]]) / 10, np.ones(4)
-    )
-    lists = lists_of_agents(instance, 0.01, mode)
-    assert lists.strict
-    lists = lists_of_agents(instance, 0.1 if mode != "relative-penalty" else 0.5, mode)
-    assert lists.strict == (mode == "relative-throughput")
 
 
 def test_certificate_stable_partition_is_valid() -> None:
@@ -202,27 +190,3 @@ def test_killed_decision_keeps_incumbent_and_reports_it(
     ended = stable(_in_need_of_a_decision(), time_limit=60, limits=CHILDREN)
     assert (ended.status, ended.stop, ended.bound) == (Status.FEASIBLE, Stop.TIME_LIMIT, 0.0)
     assert ended.solution is not None
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("types", [12, 40])
-def test_programs_of_large_instance_end_at_time_limit(
-    types: int, engines: Callable[..., None]
-) -> None:
-    """Zero is impossible, so that no exchange ends the search before."""
-    rng = np.random.default_rng(6)
-    instance = Colocation(rng.random((types, types)), np.full(types, 5))
-    asked: list[str] = []
-
-    def deaf(
-        function: Any, *given: Any, hard_limit: float, time_limit: float, **options: Any
-    ) -> None:
-        assert time_limit <= hard_limit <= 20.0 + KILL_GRACE
-        asked.append(function.__name__)
-
-    engines(call_in_subprocess=deaf, solve_program=None)
-    limits = StableLimits(child_pairs=0, child_types=0, listed_agents=0)
-    found = stable(instance, time_limit=20, limits=limits)
-    programs = ["at_most_blocking", "fewest_blocking", "at_most_blocking"]
-    assert asked == [*["find_stable"] * (types == 12), *programs]
-    assert (found.status, found.stop, found.bound) == (Status.FEASIBLE, Stop.TIME_LIMIT, 0.0)

@@ -8,7 +8,7 @@ import itertools
 
 import numpy as np
 import pytest
-from support.group_cases import Counted, machines_of
+from support.group_cases import machines_of
 
 from cotenant.baselines import groups as policies
 from cotenant.baselines.groups import (
@@ -62,28 +62,6 @@ def test_greedy_grouping_adds_least_penalty() -> None:
     penalty = [[0, 0.01, 0.2], [0.01, 0, 0.1], [0.3, 0, 0.35]]
     instance = Groups(count=[1, 1, 2], seats=[3], machines=[2], penalty=penalty)
     assert machines_of(greedy(instance)) == ((0, (0, 2)), (0, (1, 2)))
-
-
-@pytest.mark.parametrize("seed", range(15))
-def test_greedy_grouping_equals_greedy_job_by_job(seed: int) -> None:
-    """Jobs of one type are placed together: the same sum as one after the other."""
-    rng = np.random.default_rng(seed)
-    instance = additive(types=4, jobs=14, seats=3, machines=6.0, rng=rng)
-    counted = Counted(instance)
-    held: list[tuple[int, ...]] = [()] * 6
-    came: dict[tuple[int, ...], int] = {}
-    for kind in counted.jobs:
-        options = []
-        for at, types in enumerate(held):
-            if len(types) < 3:
-                after = tuple(sorted((*types, kind)))
-                before = sum(counted.loss(0, types)) if types else 0
-                rank = came.get(types, 10**6)
-                options.append((sum(counted.loss(0, after)) - before, rank, at, after))
-        _, _, at, after = min(options)
-        held[at] = after
-        came.setdefault(after, len(came))
-    assert machines_of(greedy(instance)) == tuple(sorted((0, types) for types in held if types))
 
 
 def test_threshold_grouping_respects_tolerance() -> None:

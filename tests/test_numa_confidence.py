@@ -14,7 +14,7 @@ import cotenant
 from cotenant.catalog import functions
 from cotenant.instances.numa.answer import Simulation
 from cotenant.instances.numa.generators import blade_server
-from cotenant.solvers.numa.confidence import mean_error, noise, wait_error
+from cotenant.solvers.numa.confidence import mean_error, wait_error
 
 LOCAL = functions("numa", "Local")["Local"]
 
@@ -53,23 +53,6 @@ def test_batch_means_of_independent_values() -> None:
     values = np.random.default_rng(0).exponential(size=100_000)
     textbook = 1.96 * values.std() / math.sqrt(len(values))
     assert textbook <= mean_error(values) <= 1.6 * textbook
-
-
-def test_batch_means_detect_correlation() -> None:
-    """An autoregressive series of length 200: batches of 1000 hide little of the variance of its
-    mean.
-    """
-    rng = np.random.default_rng(1)
-    keep, number = 1 - 1 / 200, 80_000
-    shocks = rng.normal(size=number)
-    series = np.empty(number)
-    series[0] = 0.0
-    for place in range(1, number):
-        series[place] = keep * series[place - 1] + shocks[place]
-    exact = 1 / ((1 - keep) ** 2 * number)  # long-run variance over the number
-    found = noise(series)
-    assert 0.5 * exact <= found.variance <= 4 * exact
-    assert found.correlation == pytest.approx(0.1, abs=0.25)
 
 
 def test_run_without_waits_has_positive_wait_bound() -> None:

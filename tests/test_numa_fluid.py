@@ -159,18 +159,6 @@ def test_stable_simulations_respect_fluid_bounds(seed: int) -> None:
                 )  # 60,000 tasks say a rate to a few percent
 
 
-def test_power_bound_of_other_throughput_is_not_compared() -> None:
-    server = cotenant.read("numa/kmeans-hot-memory")
-    result = cotenant.solve(server, "fluid-power", throughput=5000.0)
-    assert result.status is Status.OPTIMAL
-    assert result.objective == pytest.approx(result.bound)
-    options = {"tasks": 20_000, "throughput": 5000.0}
-    table = cotenant.compare([server], ["fluid-power", "IB"], options=options).table.set_index(
-        "method"
-    )
-    assert np.isnan(table.loc["IB", "link_power"])
-
-
 def test_mix_policy_reports_its_shares() -> None:
     server = cotenant.read("numa/kmeans-hot-memory")
     result = cotenant.solve(server, "mix", tasks=50_000, by="memory")

@@ -160,21 +160,6 @@ def solved(server: Numa, policy: str, seed: int = 0, **options: Any) -> Simulati
     return run
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("policy", "pools"),
-    [
-        ("Local", 16),
-        pytest.param("IP-2", 4, marks=pytest.mark.slow),
-        pytest.param("IB", 1, marks=pytest.mark.slow),
-    ],
-)
-def test_simulated_pools_without_slowdown_wait_as_erlang_c(policy: str, pools: int) -> None:
-    rate = 5600.0 if pools == 16 else 6100.0
-    run = solved(free(rate), policy, tasks=1_000_000)
-    agrees(run, mean_wait(256 // pools, rate / pools * 0.04 / (256 // pools), 0.04), 0.04)
-
-
 @pytest.mark.sampled(3)
 @pytest.mark.parametrize(("servers", "load"), [(1, 0.7), (4, 0.9), (16, 0.8)])
 def test_simulated_processor_waits_as_m_m_k_queue(servers: int, load: float) -> None:

@@ -42,13 +42,6 @@ def test_kernels_without_writable_cache_are_compiled_in_memory(tmp_path):
     assert not list(Path(cotenant.solvers.compiled.__file__).parent.rglob("*.nbi"))
 
 
-def test_compiled_function_returns_result():
-    numba = pytest.importorskip("numba")
-    add = cotenant.solvers.compiled.compiled(lambda one, other: one + other)
-    assert add(1, 2) == 3
-    assert isinstance(add, numba.core.dispatcher.Dispatcher)
-
-
 def kernel_of(monkeypatch, folder, function=None):
     """A fresh kernel with its cache in a folder."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(folder))
@@ -105,28 +98,3 @@ def test_cached_code_of_another_signature_is_not_loaded(monkeypatch, tmp_path):
     again = kernel_of(monkeypatch, tmp_path, add)
     assert (again(1), again(1.5)) == (6, 6.5)
     assert sum(again.stats.cache_misses.values()) == 1
-
-
-def test_full_cache_folder_is_not_used_and_reported(monkeypatch, tmp_path):
-    import tempfile
-
-    class Full:
-        def __enter__(self):
-            return self
-
-        def __exit__(self, *_):
-            return None
-
-        def write(self, content):
-            raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr(tempfile, "TemporaryFile", lambda dir: Full())
-    assert kernel_of(monkeypatch, tmp_path)(1) == 2
-    assert cotenant.solvers.compiled.cache_folder() is None
-    folder = tmp_path / "cotenant" / "numba" / cotenant.__version__
-    why = (
-        f"{folder} cannot be written: No space left on device; XDG_CACHE_HOME may name "
-        "another place"
-    )
-    assert cotenant.solvers.compiled.why_uncached() == why
-    assert not list(tmp_path.rglob("*.nbi"))

@@ -39,7 +39,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
 from support import group_cases, small_cases, small_groups
 from support.oracles import colocation as reference
 from support.oracles import packing
-from test_numa_fluid import exact_most, tiny_server
+from support.oracles.fluid import most_throughput
 
 Optima = dict[str, float | None]
 """By method; None where there is no answer."""
@@ -286,8 +286,7 @@ def idle_users(instance: Any, size: float) -> Iterator[Instance]:
 
 
 def servers(rng: np.random.Generator) -> Instance:
-    seed = int(rng.integers(1 << 30))
-    return small_cases.numa(seed) if rng.random() < 0.5 else tiny_server(seed)
+    return small_cases.numa(int(rng.integers(1 << 30)))
 
 
 def absent_tasks(instance: Any, size: float) -> Iterator[Instance]:
@@ -300,7 +299,7 @@ def absent_tasks(instance: Any, size: float) -> Iterator[Instance]:
 
 
 def best_flows(instance: Any) -> Optima:
-    return {"fluid": float(exact_most(instance))}
+    return {"fluid": most_throughput(instance)}
 
 
 FAMILIES: dict[str, Family] = {

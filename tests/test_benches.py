@@ -39,13 +39,6 @@ def test_bench_rows_are_printed_and_stored(
     assert second["proved"] is None
 
 
-@pytest.mark.parametrize("file", sorted(BENCHMARKS.glob("bench_*.py")), ids=lambda path: path.stem)
-def test_every_bench_takes_json(file: Path) -> None:
-    text = file.read_text()
-    assert "parser(__doc__)" in text
-    assert ".json)" in text or "asked.json" in text
-
-
 @pytest.mark.parametrize("file", sorted(BENCHMARKS.glob("*.py")), ids=lambda path: path.stem)
 def test_test_helpers_used_by_benches_exist(file: Path) -> None:
     """Also what it imports only when it runs."""

@@ -23,7 +23,7 @@ from cotenant.instances.problem.errors import UnknownName
 from cotenant.instances.problem.options import accepts
 from cotenant.papers import registry as papers
 from cotenant.papers.causes import cause, explained, span
-from cotenant.papers.experiment import Experiment, Finding, Paper, Task, compare, decided
+from cotenant.papers.experiment import Experiment, Finding, Paper, Task, compare
 from cotenant.papers.page import findings, latest, reproduction_pages
 from cotenant.papers.registry import (
     EXPERIMENTS,
@@ -160,7 +160,9 @@ def test_single_experiment_prints_findings_or_its_error(registry: Any) -> None:
     approved(done.stderr)
 
 
-def test_stored_rows_are_reused_and_failed_experiments_rerun(registry: Any, tmp_path: Path) -> None:
+def test_stored_rows_are_reused_failed_ones_run_again_and_finished_ones_kept_on_ctrl_c(
+    registry: Any, tmp_path: Path
+) -> None:
     registry(GOOD, BROKEN, OTHER)
     out = tmp_path / "rows.jsonl"
     call("all", "--out", out)
@@ -171,15 +173,11 @@ def test_stored_rows_are_reused_and_failed_experiments_rerun(registry: Any, tmp_
     call("all", "--out", out, "-o", "size=4")
     assert ran == ["good", "broken"]
     assert latest(read_rows(out))[0]["options"] == {"size": 4}
-
-
-def test_interrupted_reproduction_keeps_finished_rows(registry: Any, tmp_path: Path) -> None:
-    registry(GOOD, INTERRUPTED, OTHER)
-    out = tmp_path / "rows.jsonl"
-    done = call("all", "--out", out)
+    registry(OTHER, INTERRUPTED, GOOD)
+    done = call("all", "--out", tmp_path / "interrupted.jsonl")
     assert done.exit_code == codes.INTERRUPTED
     approved(done.stderr)
-    assert [row["experiment"] for row in read_rows(out)] == ["toy-good"]
+    assert [row["experiment"] for row in read_rows(tmp_path / "interrupted.jsonl")] == ["toy-other"]
 
 
 @pytest.mark.slow
@@ -324,7 +322,7 @@ SMALL: dict[str, dict[str, Any]] = {
     "packing-theorems-8-10": {"games": 5, "servers": 3, "eta": 3},
 }
 """Options with which an experiment takes a second or two."""
-LONG = {"numa-figure-4.7", "numa-figure-4.8"}
+LONG = {"colocation-figure-7", "numa-figure-4.7", "numa-figure-4.8"}
 
 
 @pytest.mark.sampled(3)
@@ -385,15 +383,6 @@ def test_quick_experiments_equal_stored_findings(row: dict[str, Any]) -> None:
     assert again.findings == tuple(findings(row))
     assert [picture.name for picture in again.pictures] == row["pictures"]
     assert all(picture.alt and picture.title and picture.command for picture in again.pictures)
-
-
-def test_verdict_and_reason_of_a_finding() -> None:
-    assert compare("x", "1", "2", False, "note", "its cause").why == "note; cause: its cause"
-    assert compare("x", "1", "2", False).why == "no cause was tested"
-    assert compare("x", "1", "1", True, "exact", "not shown").why == "exact"
-    verdicts = [decided(True, 0.1, 0.3), decided(False, 0.1, 0.3), decided(True, -0.1, 0.3)]
-    assert verdicts == ["reproduced", "differs", "undecided"]
-    assert decided(False, -0.3, 0.0) == "undecided"
 
 
 def test_stored_differences_have_a_tested_cause() -> None:

@@ -8,7 +8,6 @@ import gc
 import os
 import subprocess
 import sys
-import threading
 import time
 from importlib import import_module
 from importlib.machinery import SourceFileLoader
@@ -55,21 +54,6 @@ def test_clock_is_paused_until_outermost_pause_ends(
         assert (clock.seconds, clock.left, clock.expired) == (1, 9, False)
     fake.now += 2
     assert (clock.seconds, clock.left) == (3, 7)
-
-
-def test_pause_in_other_thread_does_not_stop_clock(fake: FakeTime) -> None:
-    clock = Clock()
-
-    def start() -> None:
-        other = Clock()
-        with paused():
-            fake.now += 5
-        assert other.seconds == 0
-
-    thread = threading.Thread(target=start)
-    thread.start()
-    thread.join()
-    assert clock.seconds == 5
 
 
 SLOW = "import os, time\ntime.sleep({seconds})\nhere = os.getpid()\n"

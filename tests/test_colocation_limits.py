@@ -67,8 +67,8 @@ def test_metrics_by_blocks_equal_metrics_at_once(
         return [
             found.count,
             found.agents,
-            *(np.searchsorted(places, side).tolist() for side in (found.first, found.second)),
-            *(side.tolist() for side in (found.willing_first, found.willing_second)),
+            *(np.searchsorted(places, side).tolist() for side in found.listed[:2]),
+            *(side.tolist() for side in found.listed[2:]),
             *(np.searchsorted(places, side).tolist() for side in (pairing.first, pairing.second)),
             pairing.pairs.tolist(),
             pairing.single[places].tolist(),

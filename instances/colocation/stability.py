@@ -211,9 +211,6 @@ class BlockingPairs:
     ----------
     count : how many pairs of agents block.
     agents : how many agents are in at least one blocking pair.
-    first, second : (B,) types a <= c whose agents block, in this order; listed when asked for.
-    willing_first, willing_second : (B,) W[a, c] and W[c, a]; a pair of types a < c stands for their
-        product of agent pairs, a = c for W (W - 1) / 2.
     """
 
     count: int
@@ -231,29 +228,11 @@ class BlockingPairs:
                 everyone.add_partners(total, columns, rows, here.T)
         return int(total.max(initial=0))
 
-    @property
-    def first(self) -> Integers:
-        """See the class."""
-        return self._listed[0]
-
-    @property
-    def second(self) -> Integers:
-        """See the class."""
-        return self._listed[1]
-
-    @property
-    def willing_first(self) -> Integers:
-        """See the class."""
-        return self._listed[2]
-
-    @property
-    def willing_second(self) -> Integers:
-        """See the class."""
-        return self._listed[3]
-
     @cached_property
-    def _listed(self) -> tuple[Integers, ...]:
-        """First, second, willing_first, willing_second, (B,) each."""
+    def listed(self) -> tuple[Integers, ...]:
+        """Types a <= c whose agents block, and willing agents W[a, c] and W[c, a], (B,) each; types
+        a < c stand for W[a, c] W[c, a] pairs of agents, a = c for W (W - 1) / 2.
+        """
         found = [np.zeros((4, 0), dtype=np.int64)]
         for rows, columns, here, there in self._everyone.meetings():
             first, second = np.nonzero(_products(rows, columns, here, there))

@@ -1,7 +1,7 @@
 """Core allocation as a Fisher market with Amdahl utilities (thesis ch. 3)."""
 
 from ..problem.registry import CsvForm, Problem
-from .equilibrium import Residuals, residuals, user_regrets
+from .equilibrium import Residuals, residuals
 from .families import scale
 from .instance import Allocation, Market, answer_table, check
 from .utility import best_reply, user_utilities
@@ -28,6 +28,5 @@ __all__ = [
     "best_reply",
     "check",
     "residuals",
-    "user_regrets",
     "user_utilities",
 ]

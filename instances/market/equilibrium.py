@@ -103,15 +103,6 @@ def residuals(market: Market, allocation: Allocation) -> Residuals | None:
     return residuals_of(market.capacity, price, account(market, allocation.cores, price))
 
 
-@validate_options
-def user_regrets(market: Market, allocation: Allocation) -> Floats | None:
-    """(n,) each user's regret, 1 - u_i(x_i) / u_i(best reply), 0 at least; None without prices."""
-    if allocation.price is None:
-        return None
-    best = reply_utilities(market, best_reply(market, allocation.price))
-    return _regret(user_utilities(market, allocation.cores), best)
-
-
 def money_spent(market: Market, cores: Floats, price: Floats) -> Floats:
     """Cost of each user's cores, shape (n,)."""
     return total_by(market.user, price[market.server] * cores, market.users)

@@ -93,8 +93,7 @@ class Blocking:
 
     def listed(self, instance: Colocation, pairing: Pairing) -> list[dict[str, Any]]:
         """Blocking pairs of types with the number of willing agents, for a certificate."""
-        found, names = self.pairs(instance, pairing), instance.names
-        sides = (found.first, found.second, found.willing_first, found.willing_second)
+        sides, names = self.pairs(instance, pairing).listed, instance.names
         return [
             {"types": [names[a], names[c]], "willing": [left, right]}
             for a, c, left, right in zip(*(side.tolist() for side in sides), strict=True)

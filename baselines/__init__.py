@@ -1,4 +1,4 @@
-"""Layer 4: the heuristics and rival policies of the papers, as plain functions.
+"""Layer 4: heuristics of the papers, as plain functions.
 
 Each is `method(instance, *, rng=None, time_limit=None, **options)` and answers with a solution that
 passes `check`. What its own docstring leaves out is the same for all:

@@ -78,19 +78,19 @@ def marginal(
 
 
 def _in_order(instance: Elastic, utility: Floats) -> Configured:
-    """The jobs in turn, each in the configuration of most utility that fits into what is left."""
+    """Assign jobs in turn to the configuration of most utility that the remaining devices allow."""
     order = np.argsort(-utility, axis=1, kind="stable")
     order += utility.shape[1] * np.arange(len(utility))[:, None]
     return _placed(instance, order[np.take(utility, order) > 0])
 
 
 def _placed(instance: Elastic, order: Integers) -> Configured:
-    """The entries of the table of utilities in an order, each for as many jobs as it fits."""
+    """Place entries of the table of utilities in an order, each for as many jobs as fit."""
     from .elastic_kernels import in_order
 
     return Configured.of(in_order(order, *_state(instance)))
 
 
 def _state(instance: Elastic) -> tuple[Integers, ...]:
-    """The configurations, the idle jobs and the devices left, to begin with."""
+    """Initial state: configurations, idle jobs and free devices."""
     return instance.kind, instance.workers, instance.count.copy(), instance.devices.copy()

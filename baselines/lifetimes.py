@@ -1,4 +1,4 @@
-"""Policies for VMs that come and go: each goes on a server as it comes, and stays there.
+"""Policies for VMs that arrive and leave: each is placed on arrival and never moved.
 
 A server without VMs is switched on only where no other has room. VMs that end at a time are gone
 when others come then. Of VMs that come at the same time the order decides much: `ties` says whether
@@ -118,7 +118,7 @@ def lifetime_classes(
 def _placed(
     instance: Lifetimes, policy: str, rng: Rng, ties: Ties, lifetimes: Known = "true"
 ) -> Hosts:
-    """The answer of a policy, by its name in the kernels."""
+    """Placement by a policy, given by its name in the kernels."""
     from ..solvers.lifetimes import placing
 
     n, expected = len(instance.kind), instance.end
@@ -135,8 +135,8 @@ def _placed(
 
 
 def expected_by_type(instance: Lifetimes) -> Integers:
-    """(n,) each VM's end, were its life the mean (of logarithms) of those of its type that ended by
-    its start; its start, where none has.
+    """(n,) expected end of each VM with the geometric mean life of VMs of its type that ended
+    before its start; its start if there is none.
     """
     expected, life = instance.start.copy(), np.log(instance.end - instance.start)
     for kind in range(len(instance.demand)):

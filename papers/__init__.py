@@ -1,1 +1,1 @@
-"""The papers' tables and figures, computed again: `registry` has every one of them."""
+"""Tables and figures of the papers, computed again; `registry` lists all experiments."""

@@ -1,4 +1,4 @@
-"""Why a finding differs: the experiment is run again with one open choice changed."""
+"""Causes of findings that differ: the experiment is run again with one open choice changed."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ _ENDS = ("", "; ", " (", ", ", ": ")
 
 
 def explained(done: Reproduction) -> Reproduction:
-    """A run whose findings that differ and have no cause of their own were tried again under each
-    of its variations; its seconds count these runs too. A change of an option that was given is
-    left out, as is one that needs a measured file which is not there.
+    """Run experiments again under each variation for the findings that differ without a cause; the
+    seconds include these runs. A change of an option that was given, or one that needs a missing
+    measured file, is left out.
     """
     task, clock = done.task, Clock()
     tried: dict[str, dict[str, dict[str, Finding]]] = {
@@ -63,7 +63,7 @@ def explained(done: Reproduction) -> Reproduction:
 
 
 def cause(finding: Finding, tried: Tried) -> str:
-    """What runs say of a difference: which changes cure it, or what was ruled out, how far."""
+    """Text of the changes under which a difference vanishes, or of those ruled out, with ranges."""
     # 1. The changes under which it vanishes, or is undecided.
     for verdict in ("reproduced", "undecided"):
         cures = []
@@ -96,8 +96,8 @@ def cause(finding: Finding, tried: Tried) -> str:
 
 
 def span(texts: Sequence[str]) -> str:
-    """Several texts as one, each number that varies as LOW to HIGH; where their words differ, as
-    much of them as agrees.
+    """Several texts as one, each varying number as LOW to HIGH; where words differ, only the common
+    beginning.
 
     In a text that has a "to" of its own it is LOW-HIGH.
     """
@@ -115,7 +115,7 @@ def span(texts: Sequence[str]) -> str:
 
 
 def _holds(paper: str, ours: Sequence[str]) -> bool:
-    """Whether the paper's one number, after a few words, lies within those of our texts."""
+    """Whether the paper's only number, after a few words, lies within our numbers."""
     printed, first = NUMBER.findall(paper), [NUMBER.match(text) for text in ours]
     if len(printed) != 1 or len(paper.partition(printed[0])[0].split()) > MOST_WORDS:
         return False

@@ -1,4 +1,4 @@
-"""Charts of numbers by name, with the words for who cannot see them made of the numbers."""
+"""Charts of numbers by name, with a description in words made of the numbers."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def chart(
     words: str = "",
     **more: Any,
 ) -> Chart:
-    """A chart of numbers, said in words too.
+    """Chart of numbers with a description in words.
 
     Parameters
     ----------
@@ -64,7 +64,7 @@ def chart(
 
 
 def in_words(series: Series) -> str:
-    """The numbers of a series, or the least and the most of many."""
+    """Numbers of a series as text, or the least and the largest of many."""
     there = [(y, x) for x, y in zip(series.x, series.y, strict=True) if y is not None]
     if not there:
         return "none"
@@ -80,7 +80,7 @@ def in_words(series: Series) -> str:
 
 
 def short(value: Any) -> str:
-    """A number to three digits, of large ones the integer; a name as it is."""
+    """Number with three digits, or as an integer if large; names are unchanged."""
     if isinstance(value, str):
         return value
     return f"{value:.3g}" if abs(value) < 1000 else f"{value:.0f}"

@@ -1,4 +1,4 @@
-"""A paper, its experiments, and what an experiment finds: the paper's number beside ours."""
+"""Papers, their experiments, and findings: the paper's number compared with ours."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _VERDICTS: tuple[Verdict, Verdict] = ("differs", "reproduced")
 
 @dataclass(frozen=True)
 class Finding:
-    """One row of an experiment.
+    """Finding of an experiment: one row of its table.
 
     Attributes
     ----------
@@ -51,7 +51,7 @@ class Finding:
 
     @property
     def reason(self) -> str:
-        """Of a difference its cause, what was ruled out, or that none was tested."""
+        """Cause of a difference, or the causes ruled out, or that none was tested."""
         if self.verdict != "differs":
             return ""
         known = self.cause or "no cause was tested"
@@ -59,7 +59,7 @@ class Finding:
 
     @property
     def why(self) -> str:
-        """The note and the reason."""
+        """Note and reason of the finding."""
         return "; ".join(filter(None, (self.note, self.reason)))
 
 
@@ -70,9 +70,9 @@ Parts = Iterator[Finding | Picture]
 def compare(
     what: str, paper: str, ours: str, holds: bool | Verdict | None, note: str = "", cause: str = ""
 ) -> Finding:
-    """What the paper says beside what came out: reproduced when it holds, else it differs, for
-    `cause` where one was found; `holds` is None for what the paper says of data that cannot judge
-    it, see `addition` for what it does not say.
+    """Finding on a statement of the paper: reproduced when it holds, else it differs, with a
+    `cause` if one was found; `holds` is None for data that cannot decide it; see `addition` for
+    what the paper does not state.
     """
     if holds is None:
         return Finding(what, paper, ours, "not in the paper", note)
@@ -81,22 +81,22 @@ def compare(
 
 
 def claim(what: str, holds: bool, note: str = "") -> Finding:
-    """A sentence of the paper that is true here or not."""
+    """Finding on a sentence of the paper that is true here or not."""
     return compare(what, "yes", "yes" if holds else "no", holds, note)
 
 
 def addition(what: str, ours: str, note: str = "") -> Finding:
-    """A number of ours that the paper does not print."""
+    """Finding with a number of ours that the paper does not print."""
     return compare(what, "", ours, None, note)
 
 
 def equal(what: str, paper: str, ours: object, note: str = "", cause: str = "") -> Finding:
-    """A number of the paper, reproduced when ours reads the same."""
+    """Finding on a number of the paper, reproduced when ours has the same text."""
     return compare(what, paper, str(ours), str(ours) == paper, note, cause)
 
 
 def decided(holds: bool, low: float, high: float) -> Verdict:
-    """The verdict on a mean's sign: undecided while 0 lies from `low` to `high`."""
+    """Verdict on the sign of a mean: undecided while 0 lies between `low` and `high`."""
     return "undecided" if low <= 0 <= high else _VERDICTS[bool(holds)]
 
 
@@ -107,12 +107,12 @@ is of a measured file in the folder of users' copies.
 
 
 def draws(**shorter: Any) -> Variations:
-    """Seeds 1 to 3; `shorter` are options that make such a run take less time."""
+    """Variations by seeds 1 to 3; `shorter` are options that make such a run take less time."""
     return {"the draw": {f"seed {seed}": {"seed": seed, **shorter} for seed in (1, 2, 3)}}
 
 
 def each(option: str, *values: Any, **also: Any) -> Mapping[str, Mapping[str, Any]]:
-    """A run for each value of an option, called OPTION=VALUE, with the same further options."""
+    """Variations by the values of an option, named OPTION=VALUE, with the same further options."""
 
     def shown(value: Any) -> str:
         return "none" if value is None else f"{value:g}" if isinstance(value, float) else str(value)
@@ -126,8 +126,8 @@ Function = Callable[..., list[Finding | Picture]]
 def runnable(
     function: Callable[..., Iterable[Finding | Picture]], hide: Collection[str] = ()
 ) -> Function:
-    """An experiment's function with checked options that returns the list of what it yields; the
-    fields of its settings are options of its own, but for `hide`.
+    """Experiment's function with checked options that returns the list of its yields; the fields of
+    its settings become options, except `hide`.
     """
     if any(is_dataclass(entry.default) for entry in signature(function).parameters.values()):
         function = with_settings(hide=hide)(function)
@@ -212,11 +212,11 @@ class Experiment:
 
     @property
     def source(self) -> str:
-        """Paper and place."""
+        """Paper and place in it."""
         return f"{self.paper.cited} {self.place}".strip()
 
     def run(self, *, seed: int = 0, data: Path | None = None, **options: Any) -> Reproduction:
-        """Run it, with the measured files that `data`, a folder, holds."""
+        """Run the experiment with the measured files in the folder `data`."""
         return Task(self, seed, options, data).run()
 
 
@@ -231,8 +231,8 @@ class Task:
 
     @cached_property
     def files(self) -> dict[str, Path]:
-        """Option -> path of each measured file that the folder holds, but for options that are
-        given; those that variations read, by their place in the folder.
+        """Option -> path of each measured file in the folder, except for options that are given;
+        files of variations by their place in the folder.
         """
         ways = [way for ways in self.experiment.variations.values() for way in ways.values()]
         also = (str(value) for way in ways for value in way.values() if isinstance(value, Path))
@@ -245,21 +245,21 @@ class Task:
 
     @property
     def missing(self) -> list[str]:
-        """The measured files it lacks, where it has no substitute for them."""
+        """Measured files that are missing and have no substitute."""
         there = {*self.options, *self.files}
         lacking = [file for option, file in self.experiment.data if option not in there]
         return [] if self.experiment.substitute else lacking
 
     @property
     def command(self) -> str:
-        """What a person types to run it; DATA stands for their folder of measured files."""
+        """Command that repeats the run; DATA stands for the user's folder of measured files."""
         words = ["cotenant reproduce", self.experiment.name]
         words += [f"--seed {self.seed}"] if self.seed else []
         words += [f"-o {key}={'none' if one is None else one}" for key, one in self.options.items()]
         return " ".join([*words, *(["--data DATA"] if self.files else [])])
 
     def run(self) -> Reproduction:
-        """What comes of it."""
+        """Run the task and return its reproduction."""
         own, function = dict(self.experiment.data), self.experiment.function
         given: dict[str, Any] = {n: str(path) for n, path in self.files.items() if n in own}
         given |= {"seed": self.seed} if accepts(function, "seed") else {}
@@ -273,7 +273,7 @@ class Task:
 
 @dataclass(frozen=True)
 class Reproduction:
-    """An experiment that was run.
+    """Result of an experiment that was run.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""Cards allocated by policy on the Alibaba trace of 2023, beside the most any could allocate."""
+"""Cards allocated by policies on the Alibaba trace of 2023, compared with a proved bound."""
 
 from __future__ import annotations
 
@@ -154,7 +154,7 @@ def allocation(
 
 
 def _allocated(path: str, nodes: str, seed: int, draws: int) -> Allocated:
-    """What policies allocate of the draws of a workload, and the most possible."""
+    """Cards that policies allocate on the draws of a workload, and the upper bound."""
     percent: dict[str, list[float]] = {name: [] for name in (*POLICIES, "bound", "reached")}
     cards = 0
     for draw in range(draws):

@@ -1,4 +1,4 @@
-"""POP's figure 2 beside its published log, and Gavel's policies on the measured three GPUs."""
+"""POP's figure 2 compared with its published log, and Gavel's policies on three measured GPUs."""
 
 from __future__ import annotations
 
@@ -141,7 +141,7 @@ def figure_2(
 
 
 def _read(name: str, throughputs: str | None, jobs: str | None, **more: str | None) -> Accelerators:
-    """The jobs on the three kinds of GPU; raises InvalidOption, naming the file that is missing."""
+    """Instance of the jobs on the three kinds of GPU; InvalidOption names a missing file."""
     for option, path in {"throughputs": throughputs, "jobs": jobs, **more}.items():
         if path is None:
             raise InvalidOption(
@@ -169,14 +169,14 @@ def _log(path: str, jobs: int) -> tuple[list[float], dict[str, Floats]]:
 
 
 def _fair(instance: Accelerators) -> Floats:
-    """(T,) the throughput of a job of each type under max-min fairness."""
+    """(T,) throughput of a job of each type under max-min fairness."""
     answer = max_min(instance).solution
     assert isinstance(answer, TimeShares)
     return rates_of(instance, answer)
 
 
 def _in_parts(instance: Accelerators, owner: Integers, parts: int) -> Floats:
-    """Every job's throughput where job i is in part i mod k, as in the published program, with a
+    """Throughput of every job when job i is in part i mod k, as in the published program, with a
     k-th of the devices.
     """
     found = np.zeros(len(owner))
@@ -189,7 +189,7 @@ def _in_parts(instance: Accelerators, owner: Integers, parts: int) -> Floats:
 
 
 def _gandiva(instance: Accelerators, rng: np.random.Generator) -> tuple[float, float]:
-    """The worst and the mean normalized throughput of single jobs in random pairs."""
+    """Worst and mean normalized throughput of single jobs in random pairs."""
     pairs = random_pairs(instance, rng)
     part = instance.devices / len(pairs)
     part = part / max(part.sum(), 1.0)
@@ -205,8 +205,8 @@ def _gandiva(instance: Accelerators, rng: np.random.Generator) -> tuple[float, f
     data=(THROUGHPUTS, JOBS),
 )
 def policies(*, seed: int = 0, throughputs: str | None = None, jobs: str | None = None) -> Parts:
-    """Optima with proofs, and rivals, on the jobs and GPUs of POP's figure 2; every job has as many
-    steps left as take three hours on a V100.
+    """Optima with proofs, and policies, on the jobs and GPUs of POP's figure 2; every job has as
+    many steps left as take three hours on a V100.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Rows of experiments as files keep them, their pages, and the tables of their findings."""
+"""Stored rows of experiments, their Markdown pages, and tables of their findings."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def require_experiments(rows: Iterable[ExperimentRow], where: str) -> None:
 
 
 def latest(rows: Iterable[ExperimentRow]) -> list[ExperimentRow]:
-    """The last row of each experiment there is, in the order of `EXPERIMENTS`."""
+    """Last row of each experiment, in the order of `EXPERIMENTS`."""
     last = {row.get("experiment"): row for row in rows}
     return [last[one.name] for one in registry.EXPERIMENTS if one.name in last]
 
@@ -100,20 +100,20 @@ def write_page(path: str | os.PathLike[str], rows: str | os.PathLike[str]) -> li
 
 
 def paper_folder(page: Path) -> Path:
-    """Where the pages of the papers lie: beside the summary, under its name without the ending."""
+    """Folder of the papers' pages: beside the summary, with its name without the suffix."""
     return page.with_suffix("") if page.suffix else page.with_name(f"{page.name}-papers")
 
 
 def findings(row: ExperimentRow) -> list[Finding]:
-    """A row's findings."""
+    """Findings of a row."""
     return [Finding(**entry) for entry in row["findings"]]
 
 
 def reproduction_pages(
     rows: Iterable[ExperimentRow], folder: str = "reproduction"
 ) -> dict[str, str]:
-    """The pages of all experiments, in Markdown, by their path: "" for the summary (verdicts
-    counted by paper), `folder`/PAPER.md for each paper's numbers, ours, verdicts and why.
+    """Markdown pages of all experiments by path: "" for the summary (verdicts counted by paper),
+    `folder`/PAPER.md for each paper's numbers, ours, verdicts and causes.
     """
     shown = latest(rows)
     by_paper: dict[str, list[ExperimentRow]] = {name: [] for name in registry.TITLES}
@@ -136,7 +136,7 @@ def reproduction_pages(
 
 
 def _paper_page(name: str, rows: Sequence[ExperimentRow]) -> str:
-    """A paper: each experiment's numbers, then what its text leaves open."""
+    """Page of a paper: each experiment's numbers, then what its text leaves open."""
     parts_of_it = [paper for paper in registry.PAPERS if paper.name == name]
     guides = " ".join(paper.guide for paper in parts_of_it if paper.guide)
     parts = [
@@ -150,8 +150,8 @@ def _paper_page(name: str, rows: Sequence[ExperimentRow]) -> str:
 
 
 def _experiment(row: ExperimentRow) -> list[str]:
-    """An experiment's own part of the page: what the paper prints beside ours, then numbered notes;
-    numbers that no paper prints only where there are no others.
+    """Section of an experiment: what the paper prints beside ours, then numbered notes; numbers
+    that no paper prints only where there are no others.
     """
     one = registry.experiment_named(row["experiment"])
     place, what = (f"{text[:1].upper()}{text[1:]}" for text in (one.place or one.what, one.what))
@@ -175,8 +175,8 @@ def _experiment(row: ExperimentRow) -> list[str]:
 
 
 def _notes(entries: Sequence[Finding]) -> tuple[tuple[str, ...], dict[Finding, str]]:
-    """The notes and causes of findings, each kind once, its numbers as ranges; and the numbers of
-    those that a finding refers to.
+    """Notes and causes of findings, each kind once, its numbers as ranges; and the numbers of those
+    that a finding refers to.
     """
     kinds: dict[str, list[str]] = {}
     refer: dict[Finding, str] = {}
@@ -193,7 +193,7 @@ def _notes(entries: Sequence[Finding]) -> tuple[tuple[str, ...], dict[Finding, s
 
 
 def findings_table(row: ExperimentRow) -> Table:
-    """An experiment: the paper's figure, ours, the verdict, and why."""
+    """Table of an experiment: the paper's figure, ours, the verdict, and the cause."""
     columns = (
         *map(Column, ("what", "paper", "here")), Column("verdict", wrap=False),
         Column("why", below=True),
@@ -206,7 +206,7 @@ def findings_table(row: ExperimentRow) -> Table:
 
 
 def summary_table(rows: Sequence[ExperimentRow]) -> Table:
-    """Experiments that were run: how many findings of each verdict, and what failed."""
+    """Table of the experiments that were run: number of findings of each verdict, and failures."""
     columns = (_NAME, Column("place"), Column("status"), *_TALLY, _SECONDS)
     lines = [
         (row["experiment"], registry.experiment_named(row["experiment"]).source, row["status"],
@@ -218,8 +218,8 @@ def summary_table(rows: Sequence[ExperimentRow]) -> Table:
 
 
 def list_tables() -> Iterator[Table]:
-    """The experiments of each paper: their names, about how long they take, and what they are; then
-    the figures and tables that the papers' text does not determine, and why.
+    """Tables of the experiments of each paper: names, approximate times and descriptions; then the
+    figures and tables that the papers' text does not determine, with reasons.
     """
     columns = (_NAME, Column("time", wrap=False), Column("what"))
     for name, title in registry.TITLES.items():
@@ -236,7 +236,7 @@ def list_tables() -> Iterator[Table]:
 
 
 def listing() -> dict[str, Any]:
-    """What `list_tables` shows, as JSON values."""
+    """Content of `list_tables` as JSON values."""
     names = ("name", "place", "what", "data", "substitute", "seconds")
     facts = [{name: getattr(one, name) for name in names} | {"paper": one.paper.title}
              for one in registry.EXPERIMENTS]  # fmt: skip
@@ -244,31 +244,31 @@ def listing() -> dict[str, Any]:
 
 
 def about(seconds: float) -> str:
-    """A time in words: seconds below two minutes, else minutes."""
+    """Time as text: seconds below two minutes, else minutes."""
     return f"{seconds:.0f} s" if seconds < 120 else f"{seconds / 60:.0f} min"
 
 
 def option_tables(experiments: Iterable[Experiment]) -> Iterator[Table]:
-    """The options of experiments, with meaning, default and values."""
+    """Tables of the options of experiments, with meaning, default and values."""
     for one in experiments:
         words = f"{one.source}: {one.what}; about {about(one.seconds)}"
         yield replace(options_table(one.function, one.name), caption=words)
 
 
 def left_open(entries: tuple[tuple[str, str], ...], title: str = "") -> Table:
-    """Figures and tables that a text does not determine, and why."""
+    """Table of figures and tables that a text does not determine, with reasons."""
     return Table("not-determined", title, (Column("paper and place", bold=True), Column("why")),
         entries)  # fmt: skip
 
 
 def _tally(rows: Iterable[ExperimentRow]) -> list[int]:
-    """How many findings have each verdict."""
+    """Number of findings with each verdict."""
     seen = [entry["verdict"] for row in rows for entry in row["findings"]]
     return [seen.count(verdict) for verdict in VERDICTS]
 
 
 def _not_done(row: ExperimentRow) -> str:
-    """That an experiment failed or was skipped, and why; "" when it is done."""
+    """Message that an experiment failed or was skipped, and why; "" when it is done."""
     status = row["status"]
     return "" if status == "done" else f"{status}: {row.get('error') or row.get('skipped')}"
 

@@ -1,4 +1,4 @@
-"""The six deployments that ParvaGPU (SC 2024) publishes, beside the fewest cards."""
+"""Six published deployments of ParvaGPU (SC 2024), compared with the fewest cards."""
 
 from __future__ import annotations
 
@@ -88,14 +88,14 @@ def _cards(found: Outcome) -> int:
 
 
 def _profile(row: CsvRow) -> str:
-    """The profile of a slice of a deployment: the first of its size."""
+    """Profile of a slice of a deployment: the first of its size."""
     profiles = card_named(CARD).profiles
     size = row.whole("Instance size")
     return next(name for name, profile in profiles.items() if profile.compute == size)
 
 
 def _throughput(folder: Path, row: CsvRow) -> Fraction:
-    """What a slice of a deployment gives, by the profile of its service."""
+    """Throughput of a slice of a deployment, by the profile of its service."""
     for measured in CsvTable(folder / f"{row['Model']}.csv"):
         same = (
             ("Mig instance", "Instance size"),
@@ -108,7 +108,7 @@ def _throughput(folder: Path, row: CsvRow) -> Fraction:
 
 
 def _apart(rows: list[CsvRow]) -> bool:
-    """Whether no two slices of a card have a memory slice in common."""
+    """Whether no two slices of a card share a memory slice."""
     profiles = card_named(CARD).profiles
     taken = [
         row.whole("Placement") + k for row in rows for k in range(profiles[_profile(row)].memory)

@@ -1,4 +1,4 @@
-"""Every paper and every experiment, in the order in which they are listed."""
+"""All papers and experiments, in the order in which they are listed."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ PAPERS: tuple[Paper, ...] = (
 
 
 def _declared(one: Experiment) -> int:
-    """Where its module stands among those declared, whichever was imported first."""
+    """Position of its module among those declared, independent of the order of imports."""
     function = getattr(one.function, "func", one.function)  # of a partial function
     return _DECLARED.find(function.__module__.partition("papers.")[2])
 
@@ -48,12 +48,12 @@ TITLES = {paper.name: paper.title for paper in PAPERS}
 
 
 def experiment_named(name: str) -> Experiment:
-    """The experiment of that name; raises UnknownName with the near ones."""
+    """Experiment of a name; raises UnknownName with similar ones."""
     return experiments_named([name])[0]
 
 
 def experiments_named(names: Sequence[str]) -> list[Experiment]:
-    """The experiments of these names, each once; raises UnknownName with the near ones.
+    """Experiments of these names, each once; raises UnknownName with similar ones.
 
     Parameters
     ----------

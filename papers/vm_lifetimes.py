@@ -1,4 +1,4 @@
-"""Policies on Azure's list of 2017 beside a bound that no policy passes."""
+"""Policies on Azure's list of 2017, compared with a proved bound."""
 
 from __future__ import annotations
 
@@ -88,6 +88,6 @@ def azure(
 
 
 def _above(trace: Lifetimes, answer: Solution | None, bound: float) -> float:
-    """By how many percent the server-time of an answer is above a bound."""
+    """Percentage by which the server-time of an answer is above a bound."""
     assert isinstance(answer, Hosts)
     return 100 * (metrics(trace, answer)["server_time"] / bound - 1)

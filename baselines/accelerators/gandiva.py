@@ -1,4 +1,4 @@
-"""Gandiva's packing: pairs of jobs drawn at random share devices."""
+"""Gandiva's packing: random pairs of jobs share devices."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def gandiva(
 
 
 def random_pairs(instance: Accelerators, rng: np.random.Generator, redraws: int = 0) -> Integers:
-    """(m, 2) types of jobs in pairs, the second -1 for a job that is left."""
+    """(m, 2) types of jobs in random pairs, the second -1 for a single job."""
     waiting = np.repeat(np.arange(instance.types), instance.count)
     done: list[Integers] = []
     for turn in range(redraws + 1):
@@ -74,7 +74,7 @@ def random_pairs(instance: Accelerators, rng: np.random.Generator, redraws: int 
 
 
 def _drawn(instance: Accelerators, jobs: Integers, rng: np.random.Generator) -> Integers:
-    """Jobs (types) that need equally many workers, in pairs as chance has it."""
+    """Random pairs of jobs (types) that need equally many workers."""
     order = rng.permutation(jobs)
     found: list[Integers] = [np.empty((0, 2), dtype=np.int64)]
     for size in np.unique(instance.workers[order]).tolist():
@@ -86,7 +86,7 @@ def _drawn(instance: Accelerators, jobs: Integers, rng: np.random.Generator) -> 
 
 
 def pair_rates(instance: Accelerators, pairs: Integers) -> Floats:
-    """(2, m, D) steps a second of both jobs of each pair; NaN where it does not fit."""
+    """(2, m, D) steps a second of both jobs of each pair; NaN for an impossible pair."""
     kinds = len(instance.devices)
     shares = TimeShares(
         np.repeat(pairs[:, 0], kinds),
@@ -98,7 +98,7 @@ def pair_rates(instance: Accelerators, pairs: Integers) -> Floats:
 
 
 def _losing(instance: Accelerators, pairs: Integers) -> Booleans:
-    """(m,) which pairs do less together than one job alone, on average over devices."""
+    """(m,) whether a pair does less together than one job alone, on average over devices."""
     kinds, place = np.unique(pairs, axis=0, return_inverse=True)
     alone = np.array([instance.alone[kinds[:, 0]], instance.alone[kinds[:, 1]]])
     rate = np.nan_to_num(pair_rates(instance, kinds))

@@ -1,4 +1,4 @@
-"""POP: the cluster in parts, each solved by itself."""
+"""POP: the cluster is divided into parts, and each part is solved separately."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def partitioned(
 def solved_in_parts(
     instance: Accelerators, jobs: list[Integers], devices: list[Integers], clock: Clock
 ) -> TimeShares:
-    """What max-min gives each part of jobs (T,) on its devices (D,), together."""
+    """Max-min fair shares of each part of jobs (T,) on its devices (D,), joined."""
     found: list[TimeShares] = []
     for own, kinds in zip(jobs, devices, strict=True):
         fits = (instance.workers[:, None] <= kinds) & (instance.throughput > 0)
@@ -71,8 +71,8 @@ def solved_in_parts(
 
 
 def _divided(devices: Integers, parts: int) -> list[Integers]:
-    """The devices of each kind in parts, as evenly as can be; what is over goes on from kind to
-    kind, so that no part has two more than another.
+    """Devices of each kind divided as evenly as possible; remainders continue from kind to kind, so
+    that part sizes differ by at most one.
     """
     ends = np.cumsum(devices) - devices
     number = np.arange(parts)[:, None]

@@ -122,7 +122,7 @@ def allox(
 
 
 class _Places:
-    """The program of who takes which place, and what its columns are.
+    """Program of assigning jobs to queue positions, and its columns.
 
     Attributes
     ----------
@@ -137,8 +137,8 @@ class _Places:
 
 
 def _places(instance: Accelerators, count: Integers, depth: int) -> _Places:
-    """The least sum of completion times, a queue of so many places on each device; a job without a
-    place costs more than any.
+    """Minimize the sum of completion times with a queue of `depth` positions on each device; a job
+    without a position costs more than any.
     """
     kind, device = np.nonzero((instance.alone > 0) & (count > 0)[:, None])
     time = required_steps(instance)[kind] / instance.alone[kind, device]
@@ -161,7 +161,7 @@ def _places(instance: Accelerators, count: Integers, depth: int) -> _Places:
 
 
 def _first(instance: Accelerators, places: _Places, number: Integers) -> Floats:
-    """(T, D) the jobs that are first in the queues, the shorter ones before the longer."""
+    """(T, D) jobs that are first in the queues, shorter ones before longer ones."""
     running, room = np.zeros(instance.throughput.shape), instance.devices.copy()
     for column in np.lexsort((places.time, -places.place)).tolist():
         kind, device = int(places.type[column]), int(places.device[column])
@@ -173,13 +173,13 @@ def _first(instance: Accelerators, places: _Places, number: Integers) -> Floats:
 
 
 def _queue(instance: Accelerators, rng: np.random.Generator) -> Integers:
-    """The jobs' types in the order of their submission, chance among those of one moment."""
+    """Types of the jobs in the order of submission, random within one moment."""
     order = rng.permutation(np.repeat(np.arange(instance.types), instance.count))
     return np.asarray(order[np.argsort(-instance.elapsed[order], kind="stable")])
 
 
 def _alone(instance: Accelerators, running: Floats) -> TimeShares:
-    """So many jobs of each type alone on each kind of device."""
+    """Time shares of `running` jobs of each type alone on each kind of device."""
     kind, device = np.nonzero(running)
     nobody = np.full(len(kind), -1)
     return within_limits(instance, kind, nobody, device, running[kind, device])

@@ -1,4 +1,4 @@
-"""Policies that match everyone at once: complementary, stable marriage, stable roommates."""
+"""Policies that match all tasks at once: complementary, stable marriage, stable roommates."""
 
 from __future__ import annotations
 
@@ -221,7 +221,7 @@ def roommate_lists(
 
 
 def _lists(instance: Colocation, ties: Ties, rng: np.random.Generator | None) -> TypeLists:
-    """The lists of `roommate_lists`, one for all agents of a type where ties go by index."""
+    """Preference lists of `roommate_lists`, one for all agents of a type if ties go by index."""
     from ...solvers.roommates.by_types import type_lists
 
     if ties == "index":
@@ -241,7 +241,7 @@ def _lists(instance: Colocation, ties: Ties, rng: np.random.Generator | None) ->
 
 
 def _places(cost: Floats) -> Floats:
-    """The place of a cost among all: whole, which leaves room for own orders of equals."""
+    """Dense rank of each cost as an integer, which leaves room for individual orders of ties."""
     return np.where(
         np.isfinite(cost), np.unique(cost, return_inverse=True)[1].reshape(cost.shape), np.inf
     )
@@ -284,7 +284,7 @@ def _by_bandwidth(instance: Colocation) -> Integers:
 
 
 def _first(agents: int, order: Integers, count: Integers) -> list[tuple[int, int]]:
-    """(type, how many) of the first `agents` agents when types come in `order`."""
+    """(type, number) of the first `agents` agents when types come in `order`."""
     ends = np.minimum(np.cumsum(count[order]), agents)
     number = np.diff(ends, prepend=0)
     return [(int(kind), int(k)) for kind, k in zip(order, number, strict=True) if k > 0]
@@ -293,7 +293,7 @@ def _first(agents: int, order: Integers, count: Integers) -> list[tuple[int, int
 def _abreast(
     left: list[tuple[int, int]], right: list[tuple[int, int]]
 ) -> Iterator[tuple[int, int, int]]:
-    """Walk two sequences of runs of equal length: (type left, type right, how many places)."""
+    """Walk two sequences of runs of equal length: (type left, type right, number of agents)."""
     i = j = 0
     used_left = used_right = 0
     while i < len(left):

@@ -1,4 +1,4 @@
-"""A pairing in the making, and what every policy does with the agents its own rule leaves over."""
+"""Partial pairings, and the completion that every policy applies to the remaining agents."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Draft:
         self._pairs.append((a, b, number))
 
     def pairing(self) -> Pairing:
-        """The pairs as they stand; everyone else without a co-runner."""
+        """Pairing of the pairs so far, with all other agents alone."""
         first, second, number = np.array(self._pairs, dtype=np.int64).reshape(-1, 3).T
         return Pairing(first, second, number, self.remaining)
 
@@ -112,15 +112,15 @@ class Draft:
         return complete(self.instance, partial.replace(single=np.zeros_like(partial.single)))
 
     def _open(self, a: int) -> Booleans:
-        """(T,) with whom an a-agent could still share."""
+        """(T,) whether an a-agent can still share with each type."""
         free: Booleans = self.instance.allowed[a] & (self.remaining > 0)
         free[a] &= self.remaining[a] >= 2
         return free
 
 
 def added_penalty(instance: Colocation, a: int, others: Integers) -> Floats:
-    """What a pair adds, to 12 decimals: the penalties of an a-agent and of each other type beside
-    it; inf when forbidden.
+    """Penalty that a pair adds, to 12 decimals: of an a-agent and of each other type beside it; inf
+    when forbidden.
     """
     both = computed_penalty(instance.penalty[a, others] + instance.penalty[others, a])
     return np.where(instance.allowed[a, others], both, np.inf)

@@ -105,7 +105,7 @@ def threshold(
 
 
 class _Processors:
-    """Processors in a row: the first `used` are taken, some by a task without a co-runner."""
+    """Processors in a row: the first `used` are taken, some by a single task."""
 
     def __init__(self, instance: Colocation) -> None:
         everyone = instance.agents
@@ -118,7 +118,7 @@ class _Processors:
         self._lone: list[deque[list[int]]] = [deque() for _ in range(instance.types)]
 
     def open(self, a: int, number: int) -> None:
-        """Give `number` a-tasks a processor each."""
+        """Place `number` a-tasks on a new processor each."""
         self._lone[a].append([self.used, number])
         self.head[a] = self._lone[a][0][0]
         self.used += number
@@ -171,7 +171,7 @@ def _place(draft: Draft, tasks: Integers, tolerance: float | None) -> None:
 def _choice(
     processors: _Processors, lone: Integers, added: Floats, tolerable: Booleans | None
 ) -> int:
-    """The type of the resident the next task joins; -1 to open a processor, or when nobody can be
+    """Type of the resident that the next task joins; -1 to open a processor, or when none can be
     joined. `lone` (L,) types have a resident; `added` and `tolerable` are beside these.
     """
     head = processors.head[lone]
@@ -186,7 +186,7 @@ def _choice(
 def _tolerable(
     instance: Colocation, a: int, others: Integers, tolerance: float | None
 ) -> Booleans | None:
-    """With whom of the other types an a-task stays tolerable, both ways; None without one."""
+    """Whether an a-task and each other type tolerate each other; None without a tolerance."""
     if tolerance is None:
         return None
     under: Booleans = (

@@ -1,4 +1,4 @@
-"""Policies that deal jobs to machines: by pressure, in turn or there and back, at random."""
+"""Policies that assign jobs to machines by order of pressure, or at random."""
 
 from __future__ import annotations
 

@@ -72,7 +72,7 @@ Kinds = dict[tuple[int, ...], int]
 def _matched(
     instance: Groups, place: int, count: Integers, machines: int, clock: Clock
 ) -> Kinds | None:
-    """Groups of one class of machines, stage after stage; None where a stage has no matching."""
+    """Groups of one class of machines, stage by stage; None if a stage has no matching."""
     seats = int(instance.seats[place])
     spare = machines * seats - int(count.sum())
     kinds: Kinds = {(kind,): int(count[kind]) for kind in np.flatnonzero(count).tolist()}
@@ -96,7 +96,7 @@ def _matched(
 def _stage(
     instance: Groups, place: int, kinds: Kinds, wanted: dict[int, int], last: bool, clock: Clock
 ) -> Kinds | None:
-    """Match groups into so many of each size, at least penalty."""
+    """Match groups into a number of each size, at least penalty."""
     groups = list(kinds)
     size = np.array([len(group) for group in groups])
     pairs: list[tuple[int, int, int]] = []  # two groups (the same twice for itself alone), target
@@ -152,9 +152,8 @@ def _stage(
 def _by_blossoms(
     first: Integers, second: Integers, cost: Floats, have: Integers, lone: int, clock: Clock
 ) -> Integers | None:
-    """(kinds, kinds + 1) how many groups of each kind a matching of least cost puts beside one of
-    each other kind, and last how many it leaves alone, so many in all; None where blossoms do not
-    find it.
+    """(kinds, kinds + 1) number of groups of each kind that a least-cost matching puts beside each
+    other kind, and last the number left alone; None if blossoms do not find it.
     """
     from ...solvers.blossom_kernels import FORBIDDEN as NEVER
 

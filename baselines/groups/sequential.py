@@ -86,8 +86,7 @@ def threshold(
 
 
 class _Machines:
-    """Kinds of machines by what they hold, in the order in which they came about; the empty ones of
-    each class first.
+    """Kinds of machines by contents, in order of creation; the empty ones of each class first.
 
     Attributes
     ----------
@@ -109,7 +108,7 @@ class _Machines:
         self.empty = len(places)
 
     def kind(self, place: int, types: tuple[int, ...]) -> int:
-        """Its place among the kinds; new ones come last."""
+        """Index of a kind of machine; new ones come last."""
         key = place, types
         if key not in self.known:
             at = self.known[key] = len(self.kinds)
@@ -123,7 +122,7 @@ class _Machines:
         return self.known[key]
 
     def joined(self, at: int, kind: int) -> int:
-        """The kind of machine that a job makes of this one."""
+        """Kind of machine after a job joins this one."""
         place, types = self.kinds[at]
         return self.kind(place, tuple(sorted((*types, kind))))
 
@@ -169,7 +168,7 @@ def _placed(instance: Groups, jobs: Integers, tolerance: int | None) -> Grouping
 
 
 def _key(machines: _Machines, at: int, kind: int, tolerance: int | None) -> tuple[int, int, int]:
-    """By which a job prefers machines, the least first; see `_choice`."""
+    """Sort key by which a job prefers machines, the least first; see `_choice`."""
     added, empty = int(machines.added[at, kind]), at < machines.empty
     rank = _LAST + at if empty else at
     if added >= FORBIDDEN:
@@ -184,7 +183,7 @@ def _key(machines: _Machines, at: int, kind: int, tolerance: int | None) -> tupl
 def _choice(
     machines: _Machines, kind: int, tolerance: int | None
 ) -> tuple[int, tuple[int, int, int]] | None:
-    """The machine that a job of a type takes, with its key; None where it may join nowhere."""
+    """Machine that a job of a type takes, with its key; None if it may join none."""
     many = len(machines.kinds)
     added = machines.added[:many, kind]
     could = (machines.number[:many] > 0) & (added < FORBIDDEN)

@@ -1,4 +1,4 @@
-"""Local search: exchanges of two jobs, or of a job and an empty seat, as long as one helps."""
+"""Local search by exchanges of two jobs, or of a job and an empty seat."""
 
 from __future__ import annotations
 

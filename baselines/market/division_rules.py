@@ -134,7 +134,7 @@ def greedy_oracle(
 def _rounded(
     market: Market, cores: Floats, rounding: Rounding, time_limit: float | None
 ) -> Allocation | Outcome:
-    """The shares in whole cores if asked for; what may be cut short says whether it was."""
+    """Shares rounded to integer cores if requested, with the stop of the rounding."""
     allocation, stop = round_until(market, Allocation(cores), rounding, time_limit)
     return (
         Outcome(allocation, None, Status.FEASIBLE, stop) if rounding == "least-envy" else allocation

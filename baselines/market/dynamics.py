@@ -1,4 +1,4 @@
-"""Proportional response dynamics as the thesis runs it: rounds until the bids stand still."""
+"""Proportional response dynamics as in the thesis: rounds until the bids converge."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""XChange: users who know that their bids move prices (thesis section 3.4.1; Wang and Martinez,
-HPCA 2015).
+"""XChange: users who anticipate the effect of their bids on prices (thesis section 3.4.1; Wang and
+Martinez, HPCA 2015).
 
 On a server with C cores, a job that bids b against others' bids y gets x = C b / (b + y), so its
 speedup
@@ -128,7 +128,7 @@ def exchange_modified(
 
 @dataclass(frozen=True, eq=False)
 class _Game:
-    """The bidding game of jobs that can use a second core; others' slivers are fixed bids."""
+    """Bidding game of jobs that can use a second core; bids of the others are fixed."""
 
     scaled_market: ScaledMarket
     first: Floats
@@ -160,7 +160,7 @@ class _Game:
         return np.maximum(spend(floor, threshold, jobs.user, jobs.budget), self.least)
 
     def regret(self, bids: Floats, best: Floats) -> float:
-        """The most that a user could gain by its best bids, relative to what it would then have."""
+        """Largest gain of a user by its best bids, relative to its utility then."""
         others = self.others(bids)
         now, then = self.utilities(bids, others), self.utilities(best, others)
         return float(np.max(1 - ratio(now, then, 1.0), initial=0.0))
@@ -199,7 +199,7 @@ def spend(floor: Floats, threshold: Floats, group: np.ndarray, budget: Floats) -
 def _extremes(
     scaled_market: ScaledMarket, marginal: Floats, can_give: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """(n,) the jobs of most and, with money to give, of least marginal utility; -1 for none."""
+    """(n,) jobs of most and, with money to give, of least marginal utility; -1 for none."""
     users = scaled_market.market.users
     number = np.arange(len(marginal))
     order = np.lexsort((number, -marginal, scaled_market.user))
@@ -219,7 +219,7 @@ def _played(
     rounding: Rounding,
     clock: Clock,
 ) -> Outcome:
-    """The game, round after round; a move gives the next bids, and whether they are the last."""
+    """Play the game round by round; a move returns the next bids, and whether they are the last."""
     validate_rounding(instance, rounding, clock.left)
     market = ScaledMarket.of(instance)
     game = _Game(market, equal_bids(market), LEAST_BID)

@@ -18,7 +18,7 @@ RANDOM, BEST, DOT, PACKING, FGD = range(5)
 
 
 class Cluster(NamedTuple):
-    """What does not change while VMs are placed.
+    """Constants of the placement of VMs.
 
     Attributes
     ----------
@@ -50,7 +50,7 @@ class Cluster(NamedTuple):
 def place(
     policy: int, cluster: Cluster, arrival: Array, free: Array, room: Array, draw: Array
 ) -> Array:
-    """(v,) the server of each VM in the order of `arrival`, -1 where it fits none.
+    """(v,) server of each VM in the order of `arrival`, -1 where it fits none.
 
     A score is worked out again only once its server has changed.
 
@@ -87,7 +87,7 @@ def place(
 
 @compiled
 def nth(values: Array, least: int, n: int) -> int:
-    """The place of the entry of number n, from 0, among those of at least so much."""
+    """Index of the n-th entry, from 0, among those of at least `least`."""
     for place in range(len(values)):
         if values[place] >= least:
             if n == 0:
@@ -98,7 +98,7 @@ def nth(values: Array, least: int, n: int) -> int:
 
 @compiled
 def points(policy: int, cluster: Cluster, i: int, m: int, free: Array, room: Array) -> int:
-    """The whole score from 0 of server m for a VM of type i, -1 where it does not fit."""
+    """Integer score from 0 of server m for a VM of type i, -1 where it does not fit."""
     if not cluster.allowed[i, cluster.kind[m]] or (cluster.demand[i] > free).any():
         return -1
     if room.max() < cluster.share[i] or (room == cluster.units).sum() < cluster.cards[i]:
@@ -129,8 +129,8 @@ def by_volume(policy: int, cluster: Cluster, i: int, free: Array, room: Array) -
 
 @compiled
 def packing(cluster: Cluster, i: int, m: int, room: Array) -> int:
-    """50 to 100 where a card in use has room, 33 to 50 where a server in use has free cards, less
-    on a free server.
+    """Score of 50 to 100 if a used card has room, 33 to 50 if a used server has free cards, less on
+    a free server.
     """
     if cluster.cards[i] == 0 and cluster.share[i] == 0:
         return 0
@@ -147,7 +147,7 @@ def packing(cluster: Cluster, i: int, m: int, room: Array) -> int:
 
 @compiled
 def tightest(room: Array, share: int) -> int:
-    """The card with the least room that holds a share, ties to the first."""
+    """Card with the least room for a share, ties to the first."""
     best = -1
     for card in range(len(room)):
         if room[card] >= share and (best < 0 or room[card] < room[best]):
@@ -157,7 +157,7 @@ def tightest(room: Array, share: int) -> int:
 
 @compiled
 def steepest(cluster: Cluster, i: int, m: int, free: Array, room: Array) -> tuple[int, int]:
-    """The score by how much a VM lessens fragments, and the card on which a share does so most."""
+    """Score of how much a VM reduces fragments, and the card on which it does so most."""
     kind, share = cluster.kind[m], cluster.share[i]
     scale = float(cluster.times.sum() * cluster.units)
     before = fragments(cluster, kind, free, room)
@@ -178,13 +178,13 @@ def steepest(cluster: Cluster, i: int, m: int, free: Array, room: Array) -> tupl
 
 @compiled
 def sigmoid(gain: float) -> int:
-    """A whole number from 0 to 100, 50 of a gain of 0."""
+    """Integer from 0 to 100, 50 for a gain of 0."""
     return int(1.0 / (1.0 + np.exp(-gain)) * 100.0)
 
 
 @compiled
 def fragments(cluster: Cluster, kind: int, free: Array, room: Array) -> int:
-    """Units of a server's cards that a typical VM cannot take, added up over typical VMs.
+    """Units of a server's cards that typical VMs cannot use, summed over typical VMs.
 
     All its free units where the type does not fit or takes no cards, else those on cards with less
     room than it asks (of one card, where it takes several).
@@ -208,7 +208,7 @@ def fragments(cluster: Cluster, kind: int, free: Array, room: Array) -> int:
 
 @compiled
 def take_cards(room: Array, cards: int, units: int) -> None:
-    """Take the first so many free cards."""
+    """Take the first `cards` free cards."""
     for card in range(len(room)):
         if cards > 0 and room[card] == units:
             room[card] = 0
@@ -219,7 +219,7 @@ def take_cards(room: Array, cards: int, units: int) -> None:
 def take(
     policy: int, cluster: Cluster, i: int, m: int, free: Array, room: Array, draw: float
 ) -> None:
-    """Put a VM of type i on server m: its card is the tightest, but by `FGD` and `RANDOM`."""
+    """Place a VM of type i on server m, its share on the tightest card or the policy's own."""
     share = cluster.share[i]
     if share > 0:
         card = tightest(room, share)

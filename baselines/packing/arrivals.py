@@ -151,7 +151,7 @@ def _placed(
     time_limit: float | None,
     popular: float = 1.0,
 ) -> Placement:
-    """VMs in the order of arrival on servers scored by a policy of `arrival_kernels`."""
+    """Place VMs in the order of arrival on servers scored by a policy of `arrival_kernels`."""
     from . import arrival_kernels as kernels
 
     generator = rng or np.random.default_rng(0)
@@ -210,7 +210,7 @@ def _placed(
 
 
 def typical_types(instance: Packing, popular: float) -> tuple[Integers, Integers]:
-    """A type for each kind of VM that fragments are measured by, and how often the kind is wanted.
+    """One type for each kind of VM that fragments are measured by, and its frequency.
 
     Types that differ in further resources only are one kind. The kinds are the most wanted ones
     that make up a share `popular` of the VMs; of those wanted alike the larger first.

@@ -1,4 +1,4 @@
-"""Fixed servers shared among elastic requests, VM by VM: first-fit, best-fit, DRF, fair-slots."""
+"""Policies for elastic requests on fixed servers: first-fit, best-fit, DRF, fair-slots."""
 
 from __future__ import annotations
 
@@ -183,7 +183,7 @@ def fill_elastic(
 def _server(
     free: Integers, size: Integers, weight: np.ndarray, rule: str, rng: np.random.Generator
 ) -> int:
-    """The server that takes a VM of this size, -1 when none can."""
+    """Server that takes a VM of this size, -1 when none can."""
     room = (free >= size).all(axis=1)
     if not room.any():
         return -1

@@ -1,4 +1,4 @@
-"""All requests on few servers, greedily: FF, FFD, BFD, dot, L2, random-fit."""
+"""Greedy packings of all requests on few servers: FF, FFD, BFD, dot, L2, random-fit."""
 
 from __future__ import annotations
 
@@ -161,13 +161,13 @@ def random_fit(
 
 
 def _decreasing(instance: Packing, rule: Literal["first", "best"]) -> Placement:
-    """Largest VMs first, on the first server that holds one, or on the fullest."""
+    """Place the largest VMs first, on the first server with room, or on the fullest."""
     problem = presolved(instance)
     return _answer(problem, fit(problem, decreasing(problem), rule=rule))
 
 
 def _filled(instance: Packing, rule: Literal["dot", "L2"], time_limit: float | None) -> Placement:
-    """One server after the other, the next VM by a rule."""
+    """Fill one server after the other, choosing the next VM by a rule."""
     problem = presolved(instance)
     if not instance.has_constraints:
         require_time(problem.vms, A_VM * problem.demand.size, time_limit)

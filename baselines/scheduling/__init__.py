@@ -1,4 +1,4 @@
-"""The rules of the paper's section 7.1, and two floors: who is served next."""
+"""Scheduling rules of the paper's section 7.1, and two simple rules for comparison."""
 
 from .direct import direct_contribution
 from .fair_share import curr_fair_share, fair_share, ut_fair_share

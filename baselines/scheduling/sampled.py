@@ -121,7 +121,7 @@ def validate_orderings(orderings: Orderings, organizations: int) -> None:
 
 
 def sample_orderings(orders: list[npt.NDArray[np.int64]]) -> Sampling:
-    """The coalitions met when organizations join in these orders, and what each counts in N times
+    """Coalitions that occur when organizations join in these orders, and their coefficients in N
     phi.
     """
     k = len(orders[0])
@@ -148,7 +148,7 @@ def guarantee(
     orderings: Annotated[int, AtLeast(1)],
     confidence: Annotated[float, Range(above=0, below=1)],
 ) -> dict[str, float | str | bool]:
-    """What theorem 5.6 promises for N orders: epsilon by the printed formula, and by two-sided
+    """Guarantee of theorem 5.6 for N orders: epsilon by the printed formula, and by two-sided
     Hoeffding.
 
     Printed: N = k^2 / epsilon^2 ln(k / (1 - lambda)). Two-sided Hoeffding with a union over

@@ -1,4 +1,4 @@
-"""Rules that look at no utility: round robin, first in first out, and a draw."""
+"""Rules that ignore utilities: round robin, first in first out, and random choice."""
 
 from __future__ import annotations
 

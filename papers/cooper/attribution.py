@@ -1,4 +1,4 @@
-"""Cooper figs. 7 and 8 (thesis figs. 2.9 to 2.11): does penalty follow bandwidth?
+"""Cooper figs. 7 and 8 (thesis figs. 2.9 to 2.11): penalty against bandwidth.
 
 The figures are drawings; what can be compared are the sentences about them. "Penalty rises with
 contentiousness" is tested by Spearman's coefficient of penalty and demand over the types, see
@@ -152,7 +152,7 @@ def figure_8(*, given: Setting = EVALUATION) -> Parts:
 
 
 def _pairings(given: Setting) -> tuple[dict[str, Rows], Bars]:
-    """Policy, or what is proved -> populations with its pairing, where there is one; and the mean
+    """Pairings of the populations by policy, or by proved optimum, where they exist; and the mean
     penalty of each type over them.
     """
     people = given.populations()
@@ -166,7 +166,7 @@ def _pairings(given: Setting) -> tuple[dict[str, Rows], Bars]:
 
 
 def _why(name: str, rank: float, given: Setting) -> str:
-    """What the verdict rests on, and for GR what it hangs on."""
+    """Basis of a verdict, and for GR what it depends on."""
     note = (
         f"rank correlation {rank:.2f} over {len(given.demands)} types, penalties averaged "
         "over populations"
@@ -179,7 +179,7 @@ def _why(name: str, rank: float, given: Setting) -> str:
 
 
 def _named_jobs(given: Setting, bars: Bars) -> Iterator[Finding]:
-    """The sentences about single applications, when they are there."""
+    """Findings on the paper's sentences about single applications, if present."""
     names = given.types.base.names
     if not {"dedup", "bodytrack", "svm", "correlation", "canneal"} <= set(names):
         return
@@ -209,7 +209,7 @@ def _named_jobs(given: Setting, bars: Bars) -> Iterator[Finding]:
 
 
 def _printed_ranks(given: Setting, bars: Bars) -> Iterator[Finding]:
-    """The ranks that the text prints; 1 is the least."""
+    """Findings on the ranks that the text prints; 1 is the least."""
     names = given.types.base.names
     if not {"swaptions", "correlation"} <= set(names):
         return

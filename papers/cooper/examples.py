@@ -1,4 +1,4 @@
-"""The worked examples of Cooper: the paper's figure beside what comes out here."""
+"""Worked examples of Cooper: the paper's figures compared with ours."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Cooper fig. 11 (thesis figs. 2.14 and 2.15): what stable policies cost under four mixes of jobs.
+"""Cooper fig. 11 (thesis 2.14 and 2.15): penalties of stable policies under four mixes of jobs.
 
 The figure is a drawing; the sentences about it are what can be compared.
 """
@@ -42,7 +42,7 @@ _MIXES: tuple[Mix, ...] = get_args(Mix)
 
 @dataclass(frozen=True)
 class Box:
-    """A distribution of penalties over agents: what a boxplot shows, and the mean.
+    """Distribution of penalties over agents: values of a boxplot, and the mean.
 
     Attributes
     ----------
@@ -59,7 +59,7 @@ class Box:
 
 
 def box(rows: Iterable[tuple[Colocation, Pairing]]) -> Box:
-    """The distribution of penalties over the agents of several pairings."""
+    """Distribution of the penalties over the agents of several pairings."""
     values = []
     for population, pairing in rows:
         _, value, number = agent_penalties(population, pairing)

@@ -1,5 +1,5 @@
-"""What Cooper's evaluation runs on: populations of jobs, the five policies, and proved pairings;
-and what it measures of them: whether penalty follows demand.
+"""Populations of jobs, the five policies and proved pairings of Cooper's evaluation, and the
+correlation of penalty with demand.
 
 The papers' measured 20 x 20 penalties were never published. The contention model of
 `instances.colocation.workloads` stands in for them, and any measured matrix can be given in its
@@ -54,8 +54,8 @@ Rows = list[tuple[Colocation, Pairing]]
 
 
 class Types(NamedTuple):
-    """Types of jobs, what their demand is (with its unit, for an axis), and which penalties these
-    are; the counts of `base` are not looked at.
+    """Types of jobs, their demand (with its unit, for an axis), and the origin of the penalties;
+    the counts of `base` are ignored.
     """
 
     base: Colocation
@@ -66,7 +66,7 @@ class Types(NamedTuple):
 @validate_options
 @dataclass(frozen=True)
 class Setting:
-    """What populations are drawn from, and how policies pair them.
+    """Source of the populations, and the options of the policies.
 
     Attributes
     ----------
@@ -112,7 +112,7 @@ class Setting:
 
     @cached_property
     def types(self) -> Types:
-        """The types of jobs, read or made."""
+        """Types of the jobs, read or generated."""
         demand = "memory bandwidth [GB/s]"
         if self.matrix is None:
             if self.form != "instance":
@@ -135,13 +135,13 @@ class Setting:
 
     @property
     def demands(self) -> Floats:
-        """(T,) of the types."""
+        """(T,) demand of the types."""
         assert self.types.base.bandwidth is not None
         return self.types.base.bandwidth
 
     @property
     def ascending(self) -> list[int]:
-        """The types by increasing demand, as on the papers' axes."""
+        """Types by increasing demand, as on the papers' axes."""
         return [int(kind) for kind in np.argsort(self.demands, kind="stable")]
 
     @property
@@ -158,18 +158,18 @@ class Setting:
     def population(
         self, draw: int, *, agents: int | None = None, mix: Mix = "uniform"
     ) -> Colocation:
-        """The population of that number: jobs drawn with replacement by the mix."""
+        """Population of index `draw`: jobs drawn with replacement by the mix."""
         number = self.agents if agents is None else agents
         rng = np.random.default_rng([self.seed, draw, number])
         count = mixed_counts(self.demands, number, mix, rng)
         return self.types.base.replace(count=count, name=f"{mix}-{number}-draw-{draw}")
 
     def populations(self, **more: Any) -> list[Colocation]:
-        """All of them, see `population`."""
+        """All populations, see `population`."""
         return [self.population(draw, **more) for draw in range(self.draws)]
 
     def paired(self, name: str, population: Colocation, draw: int) -> Pairing:
-        """What a policy does with a population; its own draws depend on `draw` alone."""
+        """Pairing of a population by a policy, whose own random draws depend on `draw` alone."""
         policy = policies(self.order, self.ties)[name]
         rng = np.random.default_rng([self.seed, draw, POLICIES.index(name)])
         return policy(population, rng=rng)
@@ -180,7 +180,7 @@ EVALUATION = Setting()
 
 
 def penalties(**shorter: Any) -> Variations:
-    """What Cooper leaves open of its populations: other draws, and other penalties, since theirs
+    """Variations of Cooper's populations: other draws, and other penalties, since the original ones
     are unpublished; `shorter` are options that make such a run take less time.
     """
     measured = {
@@ -195,7 +195,7 @@ def penalties(**shorter: Any) -> Variations:
 
 
 def readings(**shorter: Any) -> Variations:
-    """What Cooper does not say: the order of GR's tasks, how SR's agents rank equals."""
+    """Variations of what Cooper leaves open: the order of GR's tasks, and how SR ranks ties."""
     order, ties = each("order", "index", **shorter), each("ties", "index", **shorter)
     return {"the order of GR's tasks": order, "how SR ranks equals": ties}
 
@@ -211,21 +211,21 @@ def policies(order: Order = "random", ties: Ties = "own") -> dict[str, Callable[
 
 
 def least_penalty(population: Colocation) -> Pairing:
-    """The pairing of least mean penalty, proved."""
+    """Pairing of least mean penalty, proved."""
     outcome = optimal(population)
     assert outcome.status is Status.OPTIMAL
     return cast("Pairing", outcome.solution)
 
 
 def unblocked(population: Colocation) -> Pairing | None:
-    """The unblocked pairing of least mean penalty; None when it is proved that none is."""
+    """Stable pairing of least mean penalty; None when it is proved that none exists."""
     outcome = find_stable(population)
     assert outcome.status in (Status.OPTIMAL, Status.INFEASIBLE)
     return cast("Pairing | None", outcome.solution)
 
 
 def all_unblocked(populations: Iterable[Colocation]) -> Rows:
-    """The populations that have an unblocked pairing, each with that of least mean penalty."""
+    """Populations that have a stable pairing, each with that of least mean penalty."""
     found = [(entry, unblocked(entry)) for entry in populations]
     return [(entry, answer) for entry, answer in found if answer is not None]
 
@@ -239,9 +239,9 @@ def mean_bars(rows: Rows) -> Floats:
 
 
 def linked(bars: Floats, demand: Floats) -> tuple[float, bool]:
-    """Spearman's coefficient over the types that occur, and whether it is a link: one that chance
-    would give in fewer than 5 % of cases (one-sided). Cooper speaks of jobs whose "ranked
-    penalties are unrelated to ranked demands" and gives no test; this one is ours.
+    """Spearman's coefficient over the types that occur, and whether it is significant at 5 %
+    (one-sided). Cooper speaks of jobs whose "ranked penalties are unrelated to ranked demands" and
+    gives no test; this one is ours.
 
     Parameters
     ----------
@@ -258,7 +258,7 @@ def linked(bars: Floats, demand: Floats) -> tuple[float, bool]:
 
 
 def correlations(rows: Rows) -> Floats:
-    """One rank correlation per population; those where it is not defined are left out."""
+    """Rank correlation of each population, without those where it is undefined."""
     found = [attribution(population, pairing) for population, pairing in rows]
     return np.array([value for value in found if value is not None])
 
@@ -273,7 +273,7 @@ def spread(values: Floats) -> str:
 def within_deviation(
     samples: Mapping[Any, Floats],
 ) -> tuple[dict[Any, float], tuple[list[float], list[float]]]:
-    """The means of samples, and the ends of an interval of one standard deviation about each."""
+    """Means of samples, and the ends of an interval of one standard deviation around each."""
     mean = {name: float(values.mean()) for name, values in samples.items()}
     low, high = (
         [mean[name] + sign * float(values.std()) for name, values in samples.items()]
@@ -302,7 +302,7 @@ def _synthetic(model_seed: int) -> Colocation:
 
 
 def _read(path: str, form: Form) -> Colocation:
-    """Two agents of each type: every entry is looked at; forbidden pairs come later."""
+    """Instance with two agents of each type, so every entry is read; forbidden pairs come later."""
     if form == "instance":
         given = read(path)
         if not isinstance(given, Colocation):
@@ -317,7 +317,7 @@ def _read(path: str, form: Form) -> Colocation:
 
 
 def _sharing(given: Colocation) -> tuple[Colocation, int]:
-    """The types that may all share with each other, and how many are left out."""
+    """Instance of the types that may all share with each other, and the number left out."""
     kept = np.arange(given.types)
     while (forbidden := ~given.allowed[np.ix_(kept, kept)]).any():
         # On equal numbers the last type goes, so that the answer does not depend on anything else.

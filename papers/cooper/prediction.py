@@ -1,4 +1,4 @@
-"""Cooper fig. 12 (thesis 2.16): how well a sample predicts preferences, and if well enough."""
+"""Cooper fig. 12 (thesis 2.16): preferences predicted from a sample, and policies on them."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def figure_12(*, given: Setting = _FIVE, repeats: int = 30) -> Parts:
 
 
 def _on_prediction(name: str, given: Setting) -> Iterator[Finding]:
-    """A stable policy on penalties predicted from a quarter, judged on the true ones."""
+    """Findings on a stable policy with penalties predicted from a quarter of the true ones."""
     known, predicted = np.empty((given.draws, 2)), np.empty((given.draws, 2))
     for draw, truth in enumerate(given.populations()):
         guess = predicted_instance(truth, 0.25, np.random.default_rng([given.seed, draw]))

@@ -105,7 +105,7 @@ def figure_13(
 
 
 def _share_linked(rows: Rows) -> float:
-    """Share of the populations in which penalty and demand are significantly linked."""
+    """Fraction of the populations in which penalty and demand are significantly correlated."""
     hits = []
     for population, pairing in rows:
         assert population.bandwidth is not None

@@ -1,5 +1,5 @@
-"""Cooper figs. 9 and 10 (thesis figs. 2.12 and 2.13): whom stable policies serve better, and who
-would still break away.
+"""Cooper figs. 9 and 10 (thesis figs. 2.12 and 2.13): agents that stable policies improve, and
+blocking pairs.
 
 The figures are drawings; the sentences about them are what can be compared.
 """
@@ -203,7 +203,7 @@ def _satisfaction_claims(
 
 
 def _demand(given: Setting, agents: list[Floats]) -> float:
-    """Mean demand of so many agents of each type; 0 when there are none."""
+    """Mean demand of given numbers of agents of each type; 0 without agents."""
     number = np.sum(agents, axis=0)
     return float(number @ given.demands / number.sum()) if number.sum() > 0 else 0.0
 

@@ -38,7 +38,7 @@ PROOF_SECONDS = 10.0
 
 @PAPER.experiment("figure-2", "fig. 2")
 def figure_2_numbers() -> Parts:
-    """Utility and flow time of a schedule, and what three changes do to them."""
+    """Utility and flow time of a schedule, and their change by three modifications."""
     # 1. The utilities and flow times of the caption.
     two = figure_2()
     start = figure_2_schedule(two).start
@@ -169,7 +169,7 @@ def schedule_map(name: str, title: str, instance: Scheduling, start: Integers, a
 
 
 def _organization_1(instance: Scheduling, start: Integers) -> tuple[int, int]:
-    """Psi and total flow time of the first organization at 14, of the jobs that are started."""
+    """Psi and total flow time of the first organization at 14, over the jobs that are started."""
     mine = (instance.organization == 0) & (start >= 0)
     lengths = zip(start[mine].tolist(), instance.processing[mine].tolist(), strict=True)
     rows = [(begin, length, 0) for begin, length in lengths]

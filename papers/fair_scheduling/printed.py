@@ -1,4 +1,4 @@
-"""What the paper prints: tables 1 and 2 (mean and deviation), and machines used."""
+"""Numbers that the paper prints: tables 1 and 2 (mean and deviation), and machines used."""
 
 from __future__ import annotations
 

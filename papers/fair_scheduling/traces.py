@@ -1,4 +1,4 @@
-"""The paper's tables and figures, redone: what it prints beside what comes out here."""
+"""Tables and figures of fair scheduling, computed again: printed numbers compared with ours."""
 
 from __future__ import annotations
 
@@ -133,13 +133,13 @@ def figure_10(
 
 
 def _apart(distance: Floats) -> float:
-    """The most less the least of the rules' means; `distance` is (rules, windows)."""
+    """Difference of the largest and the least mean of rules; `distance` is (rules, windows)."""
     mean = distance.mean(axis=1)
     return float(mean.max() - mean.min())
 
 
 def _drawn_again(first: Floats, last: Floats, resamples: int = 2000) -> tuple[float, float]:
-    """Bootstrap interval (95 %) of how much farther apart the rules lie in `last`."""
+    """Bootstrap interval (95 %) of how much farther apart the rules are in `last`."""
     windows = np.random.default_rng(0).integers(0, first.shape[1], (resamples, first.shape[1]))
     low, high = np.percentile(
         [_apart(last[:, drawn]) - _apart(first[:, drawn]) for drawn in windows], [2.5, 97.5]
@@ -149,7 +149,7 @@ def _drawn_again(first: Floats, last: Floats, resamples: int = 2000) -> tuple[fl
 
 @validate_options
 def open_log(trace: Trace, log: str | None) -> Log:
-    """The trace named, from the user's file, or fetched where that is possible."""
+    """Named trace, from the user's file, or fetched where possible."""
     if log is None and trace != "LPC-EGEE":
         raise InvalidOption(
             f"log is not given; download {trace} from the Parallel Workloads Archive and give "
@@ -159,7 +159,7 @@ def open_log(trace: Trace, log: str | None) -> Log:
 
 
 def _conclusions(start: str, ours: dict[str, float], paper: dict[str, float]) -> Iterator[Finding]:
-    """Section 7.3's (i), (iii), (iv) on our means, and whether the paper's bear them out."""
+    """Findings on section 7.3's (i), (iii), (iv) with our means, and with the paper's."""
     fast = [name for name in paper if name != "RAND15"]
     ranked = sorted(ours, key=ours.__getitem__)
     fairest = min(fast, key=ours.__getitem__)
@@ -181,7 +181,7 @@ def _conclusions(start: str, ours: dict[str, float], paper: dict[str, float]) ->
 def _rows(
     found: Study, start: str, paper: dict[str, Row], others: Mapping[Any, Study]
 ) -> Iterator[Finding]:
-    """Each rule's mean beside the printed one; other starts are tried, none is stated."""
+    """Findings on each rule's mean against the printed one, also with other starts."""
     counts = (
         f"{found.contended_windows} of {found.windows} windows contended, "
         f"{found.without_work} without work drawn again"
@@ -211,7 +211,7 @@ def _rows(
 def _differences(
     found: Study, start: str, paper: dict[str, Row], others: Mapping[Any, Study]
 ) -> Iterator[Finding]:
-    """Differences to DIRECTCONTR, window by window: less fair, and by how much?"""
+    """Findings on differences to DIRECTCONTR, window by window."""
 
     def of(one: Study, name: str) -> tuple[Floats, Summary, Verdict]:
         difference = one.distance[name] - one.distance["DIRECTCONTR"]

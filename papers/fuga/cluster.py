@@ -128,7 +128,7 @@ def figure_6(
 
 
 def claims_6(rows: Sequence[SweepRow]) -> Parts:
-    """What the paper says of fig. 6, beside the rows of `size_sweep`, and its curves."""
+    """Findings on the statements about fig. 6 from the rows of `size_sweep`, and its curves."""
     # 1. Resource -> policy -> size -> share allocated.
     policies = list(dict.fromkeys(row["method"] for row in rows))
     curves = {

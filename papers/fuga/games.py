@@ -146,7 +146,7 @@ def figure_3() -> Parts:
 
 
 def _combinations(instance: Packing, server: int) -> Integers:
-    """The numbers of VMs of each type that fit on a server together."""
+    """Numbers of VMs of each type that fit on a server together."""
     return pre_combination(instance.demand, instance.capacity[server], np.full(3, UNCAPPED))
 
 

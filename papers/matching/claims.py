@@ -1,4 +1,4 @@
-"""The claims of section III.B.3 and 4, each measured or met by a counter-example."""
+"""Claims of section III.B.3 and 4, each measured or refuted by a counter-example."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ def claims(
 
 
 def unstable(seed: int, instances: int) -> dict[str, int]:
-    """In how many drawn instances (1-4 VMs, 1-6 jobs, 1-3 types) each scheme is blocked."""
+    """Number of drawn instances (1-4 VMs, 1-6 jobs, 1-3 types) in which each scheme is blocked."""
     found = dict.fromkeys(SCHEMES, 0)
     for one in _drawn(seed, instances):
         for name, policy in functions("admission", *SCHEMES).items():
@@ -111,8 +111,8 @@ def unstable(seed: int, instances: int) -> dict[str, int]:
 
 
 def uses_most(instance: Admission) -> tuple[int, int]:
-    """Iterations of `proposed` in which the condition on utilization holds, and in how many of them
-    the most is used.
+    """Number of iterations of `proposed` in which the condition on utilization holds, and in which
+    the most cores are used.
 
     The condition: the VM the job prefers has at least as many free cores as the job can use, or as
     any other VM has.

@@ -1,4 +1,4 @@
-"""The tables of Hines and Romano, with a column for the optimum."""
+"""Tables of Hines and Romano, with a column for the optimum."""
 
 from __future__ import annotations
 
@@ -237,7 +237,7 @@ for _number, _comparison, _what, _defaults in (
 
 
 def _drawn(comparison: Comparison, ranges: Ranges, rng: np.random.Generator) -> Admission:
-    """One simulation's instance."""
+    """Instance of one simulation."""
     most = TABLE_I[comparison]
     if ranges == "simulation":
         names = ("machines", "jobs", "types", "cores", "threads")
@@ -248,7 +248,7 @@ def _drawn(comparison: Comparison, ranges: Ranges, rng: np.random.Generator) -> 
 
 
 def _measured(one: Admission, answer: Assignment, resource: Resource) -> dict[str, float]:
-    """The metrics, with the resource score as it is read."""
+    """Metrics of an answer, with the resource score as chosen."""
     row, chosen = metrics(one, answer), answer.assigned
     if resource == "fastest" and chosen.any():
         fastest = one.threads * one.speed.max(axis=1)
@@ -268,8 +268,8 @@ def _means(rows: Mapping[str, Sequence[dict[str, float]]]) -> dict[str, list[flo
 def words(
     comparison: str, printed: Mapping[str, Sequence[float]], ours: Mapping[str, Sequence[float]]
 ) -> Iterator[Finding]:
-    """What sections IV.A to D say of a comparison in words, on our figures, and whether the printed
-    table bears it out.
+    """Findings on the statements of sections IV.A to D on a comparison, on our figures, and whether
+    the printed table supports them.
     """
     for what, claim, holds in (*SAID[comparison], *SAID_OF_ALL):
         here, there = (
@@ -287,7 +287,7 @@ def _least(row: Mapping[str, float]) -> str:
 
 
 def _near(one: float, other: float) -> bool:
-    """Whether two figures are as good as equal: in points, and large scores by a share."""
+    """Whether two figures are nearly equal: in points, and large scores by a share."""
     return abs(one - other) <= max(LEVEL_POINTS, EQUAL_SPEED * abs(other))
 
 
@@ -296,7 +296,7 @@ def _best(row: Mapping[str, float]) -> str:
 
 
 def _bounds(first: Sequence[Admission], time_limit: float) -> list[float]:
-    """The proved bound on the optimum of each instance."""
+    """Proved bound on the optimum of each instance."""
     # compiles outside the clock
     optimal(uniform(machines=3, jobs=6, types=2, rng=np.random.default_rng(0)), route="columns")
     bounds = []
@@ -310,8 +310,8 @@ def _bounds(first: Sequence[Admission], time_limit: float) -> list[float]:
 
 
 def _finding(name: str, printed: Sequence[float], ours: Sequence[float]) -> Finding:
-    """Our means of a metric beside the printed ones: whether every level and the ordering of the
-    schemes hold, and which do not.
+    """Finding on our means of a metric: whether every level and the ordering of the schemes hold,
+    and which do not.
     """
     speed = name == "speed_score"
     # 1. The levels.
@@ -345,7 +345,7 @@ def _finding(name: str, printed: Sequence[float], ours: Sequence[float]) -> Find
 
 
 def _in_words(names: Sequence[str], values: Sequence[float], metric: str) -> str:
-    """A value for each name."""
+    """Values by name as text."""
     digits = 0 if metric == "speed_score" else 1
     return ", ".join(
         f"{name} {value:.{digits}f}" for name, value in zip(names, values, strict=True)

@@ -1,4 +1,4 @@
-"""Thesis 3.1.2: work conservation against entitlements; 3.3.2: what a user gains that misreports
+"""Thesis 3.1.2: work conservation against entitlements; 3.3.2: gains of a user that misreports
 fractions, where the thesis has users take prices as given.
 """
 
@@ -46,7 +46,7 @@ def section_3_3_2(
     draws: Annotated[int, AtLeast(1)] = 5,
     jobs: Annotated[int, AtLeast(1)] = 5,
 ) -> Parts:
-    """What a user gains by reporting other fractions than its own, by its share of the budgets.
+    """Gain of a user that misreports its fractions, by its share of the budgets.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""The thesis's figures on core allocation: its claims beside what comes out here, true or not.
+"""Figures of the thesis on core allocation: its claims compared with ours.
 
 Figures 3.11 to 3.13 are drawings without numbers, so what can be compared are the sentences about
 them. The thesis draws applications from its measured pool and runs them; here fractions are drawn
@@ -194,7 +194,7 @@ def figure_3_13(*, seed: int = 0, largest: Largest = 200, draws: Draws = 3) -> P
 
 
 def _sharing_claims(table: Table) -> Iterator[Finding]:
-    """The thesis's other sentences about the sharing index, against the endowment."""
+    """Findings on the thesis's other sentences about the sharing index, against the endowment."""
     leaders = {n: max(row, key=row.__getitem__) for n, row in table.items()}
     yield compare("FM's index is the largest, every population", "yes",
         ", ".join(f"{n}: {name}" for n, name in leaders.items()),
@@ -217,7 +217,7 @@ def _sharing_claims(table: Table) -> Iterator[Finding]:
 
 
 def _markets(seed: int, largest: int, draws: int) -> Iterator[tuple[int, list[Market]]]:
-    """Numbers of users with populations of so many users on as many servers."""
+    """Numbers of users with populations of as many users and servers."""
     for n in (n for n in _POPULATIONS if n <= largest):
         generators = [np.random.default_rng([seed, n, draw]) for draw in range(draws)]
         yield n, [population(users=n, servers=n, rng=rng) for rng in generators]
@@ -235,14 +235,14 @@ def _answer(
 def _users_chart(
     number: str, title: str, label: str, table: Table, strong: str, **more: object
 ) -> Chart:
-    """A value of every mechanism by number of users; `strong` is what is proved."""
+    """Chart of a value of every mechanism by number of users; `strong` are the proved ones."""
     rows = {name: {n: row[name] for n, row in table.items()} for name in next(iter(table.values()))}
     return chart(f"market-figure-3.{number}", title, "users (and servers)", label, rows,
         style="line+points", strong=[strong], x_scale="log", **more)  # type: ignore[arg-type]  # fmt: skip
 
 
 def _envy_map(mechanism: str, audit: EnvyAudit) -> HeatMap:
-    """The pairwise envy index in the group of the worst pair."""
+    """Heat map of the pairwise envy index in the group of the worst pair."""
     matrix, users = audit.matrix, tuple(str(user) for user in audit.group.tolist())
     envious, envied = np.unravel_index(int(np.argmin(matrix)), matrix.shape)
     words = "Nobody envies anybody"

@@ -80,7 +80,7 @@ class Times:
 
     @cached_property
     def read(self) -> tuple[Profile, float | None, str]:
-        """The profile, the most cores looked at, and what it is."""
+        """Profile, the largest number of cores used, and its description."""
         if self.profile is None:
             if self.where is not None:
                 raise InvalidOption("where chooses rows of a profile; give profile=PATH too")
@@ -97,7 +97,7 @@ class Times:
         return _programs(found) if known else found, most, note
 
     def claim(self, what: str, paper: str, ours: str, holds: bool, note: str = "") -> Finding:
-        """Judged on a measured profile only."""
+        """Finding that is judged on a measured profile only."""
         if self.profile is not None:
             return compare(what, paper, ours, bool(holds), note)
         beside = f"{note}; {_BY_CONSTRUCTION}" if note else _BY_CONSTRUCTION
@@ -254,7 +254,7 @@ def figure_3_10(*, given: Times = TIMES) -> Parts:
 
 
 def _programs(profile: Profile) -> Profile:
-    """Each program once: P3ARSEC has alternatives of an original, as NAME_alt_1 and so on."""
+    """Profile with each program once: P3ARSEC names alternatives of an original NAME_alt_1."""
     kept = [not re.search(r"_alt_(?!1$)\d+$", name) for name in profile.workload]
     once = profile.only(np.array(kept))
     return replace(once, workload=tuple(name.removesuffix("_alt_1") for name in once.workload))

@@ -1,4 +1,4 @@
-"""The thesis's communication costs: the server, Tables 4.1 to 4.3, and the links' power."""
+"""Communication costs of the thesis: the server, Tables 4.1 to 4.3, and the links' power."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def table_4_1() -> Parts:
 
 @PAPER.experiment("figure-4.4", "fig. 4.4")
 def figure_4_4() -> Parts:
-    """What part of the power of data communication the links take."""
+    """Fraction of the power of data communication that the links take."""
     rows = {row.what: row.ours for row in recomputed()}
     memory, hyper = rows["its power"], rows["power of five paths"]
     pcie = rows["power of an inter-blade link"] * THESIS.pcie_connections / 4
@@ -140,7 +140,7 @@ def table_4_3() -> Parts:
 
 
 def printed_at(*places: str) -> Iterator[Finding]:
-    """The figures of the technology model that are printed at these places."""
+    """Findings on the figures of the technology model that are printed at these places."""
     for row in recomputed():
         # the thesis prints what a derived number follows from, not the number
         if row.place.startswith(places) and ", derived from " not in row.what:

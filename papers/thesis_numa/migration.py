@@ -1,4 +1,4 @@
-"""The thesis's migration of pages over remote access: figures 4.10 to 4.12."""
+"""Migration of pages against remote access in the thesis: figures 4.10 to 4.12."""
 
 from __future__ import annotations
 
@@ -112,7 +112,7 @@ def penalty_by_path(one: Benchmark) -> dict[Path, float]:
 
 
 def _ratios(what: str, penalty: dict[Path, float]) -> dict[Path, list[float]]:
-    """Path -> the ratio at each of `REUSE`."""
+    """Path -> ratio at each of `REUSE`."""
     return {
         path: [migration_over_remote(path, reuse, penalty[path])[what] for reuse in REUSE]
         for path in PATHS
@@ -126,7 +126,7 @@ def _reuse_at(path: Path, ratio: float) -> float:
 
 
 def _curves(number: str, what: str, curves: dict[Path, list[float]], note: str = "") -> Chart:
-    """A ratio over accesses a byte, a curve a path."""
+    """Chart of a ratio over accesses a byte, a curve for each path."""
     beyond = []
     for path, values in curves.items():
         first = next((f"{x:.2g}" for x, value in zip(REUSE, values, strict=True) if value < 1), "")

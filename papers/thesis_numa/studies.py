@@ -1,4 +1,4 @@
-"""What the thesis claims of a queue per processor, against one queue."""
+"""Studies of what the thesis leaves out or only claims: hot data, and a queue per processor."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The figures of thesis chapter 4: what it says beside what comes out here."""
+"""Figures of thesis chapter 4: printed values compared with ours."""
 
 from __future__ import annotations
 
@@ -219,7 +219,7 @@ def figure_4_9(
 
 
 def simulated(instance: Numa, policy: str, tasks: int, seed: int) -> Simulation:
-    """One run of a policy."""
+    """Simulation of a policy."""
     method, rng = find("numa", policy).resolve(), np.random.default_rng(seed)
     run = method(instance, rng=rng, tasks=tasks).solution
     assert isinstance(run, Simulation)
@@ -240,7 +240,7 @@ def _percentiles(
 def _throughput_curves(
     key: str, sustained: Mapping[str, float], tasks: int, points: int, seed: int
 ) -> Chart:
-    """Tasks served over tasks arriving, a curve a policy; off the diagonal queues grow."""
+    """Chart of tasks served over tasks arriving by policy; queues grow off the diagonal."""
     rates = [round(float(rate), 1) for rate in np.linspace(0.4, 1.05, points) * 6400]
     instances = [blade_server(benchmark=key, rate=rate) for rate in rates]
     served = {
@@ -259,12 +259,12 @@ def _throughput_curves(
 
 
 def _excess(value: float, other: float) -> float:
-    """How much longer one percentile is than another; infinite when it does not exist."""
+    """Relative excess of one percentile over another; infinite when it does not exist."""
     return np.inf if value == np.inf else value / other - 1
 
 
 def _limits(seed: int, tasks: int, rate: float) -> Iterator[Finding]:
-    """Refusal limits 10, 100 and 1000 for Local and K-means, near saturation."""
+    """Findings on refusal limits 10, 100 and 1000 for Local and K-means, near saturation."""
     usual = np.inf
     for limit, text in (
         (10, "insufficient in a many-core server"),
@@ -289,7 +289,7 @@ def _limits(seed: int, tasks: int, rate: float) -> Iterator[Finding]:
 
 
 def _order(what: str, rate: Mapping[str, float], key: str) -> Finding:
-    """Rates as IB, IP-2, IP-1, Local, not to decrease (compute-intensive: hardly differ)."""
+    """Finding on the order of rates IB, IP-2, IP-1, Local: nondecreasing or nearly equal."""
     ordered = ("IB", "IP-2", "IP-1", "Local")
     values = [rate[policy] for policy in ordered]
     benchmark, cause = chosen_benchmarks(key)[0], ""

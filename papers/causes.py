@@ -30,9 +30,9 @@ _ENDS = ("", "; ", " (", ", ", ": ")
 
 
 def explained(done: Reproduction) -> Reproduction:
-    """Run experiments again under each variation for the findings that differ without a cause; the
-    seconds include these runs. A change of an option that was given, or one that needs a missing
-    measured file, is left out.
+    """Reproduction whose differences without a cause of their own get one from reruns under each
+    variation of the experiment; its seconds count the reruns. Variations of an option that the user
+    gave, or that need a measured file which is missing, are left out.
     """
     task, clock = done.task, Clock()
     tried: dict[str, dict[str, dict[str, Finding]]] = {
@@ -63,7 +63,9 @@ def explained(done: Reproduction) -> Reproduction:
 
 
 def cause(finding: Finding, tried: Tried) -> str:
-    """Text of the changes under which a difference vanishes, or of those ruled out, with ranges."""
+    """Cause of a difference by its reruns: what cures it, or what was ruled out, and how far it
+    moves.
+    """
     # 1. The changes under which it vanishes, or is undecided.
     for verdict in ("reproduced", "undecided"):
         cures = []
@@ -96,8 +98,8 @@ def cause(finding: Finding, tried: Tried) -> str:
 
 
 def span(texts: Sequence[str]) -> str:
-    """Several texts as one, each varying number as LOW to HIGH; where words differ, only the common
-    beginning.
+    """Several texts as one, each number that varies as LOW to HIGH; where their words differ, the
+    longest beginning in which they agree.
 
     In a text that has a "to" of its own it is LOW-HIGH.
     """
@@ -115,7 +117,7 @@ def span(texts: Sequence[str]) -> str:
 
 
 def _holds(paper: str, ours: Sequence[str]) -> bool:
-    """Whether the paper's only number, after a few words, lies within our numbers."""
+    """Return whether the paper's only number, after a few words, lies within our texts' numbers."""
     printed, first = NUMBER.findall(paper), [NUMBER.match(text) for text in ours]
     if len(printed) != 1 or len(paper.partition(printed[0])[0].split()) > MOST_WORDS:
         return False

@@ -34,7 +34,7 @@ def chart(
     words: str = "",
     **more: Any,
 ) -> Chart:
-    """Chart of numbers with a description in words.
+    """Chart of numbers by series, with an alternative text made of the numbers.
 
     Parameters
     ----------
@@ -64,7 +64,7 @@ def chart(
 
 
 def in_words(series: Series) -> str:
-    """Numbers of a series as text, or the least and the largest of many."""
+    """Values of a series in words, or its minimum and maximum if there are many."""
     there = [(y, x) for x, y in zip(series.x, series.y, strict=True) if y is not None]
     if not there:
         return "none"
@@ -80,7 +80,7 @@ def in_words(series: Series) -> str:
 
 
 def short(value: Any) -> str:
-    """Number with three digits, or as an integer if large; names are unchanged."""
+    """Number with three significant digits, or as an integer from 1000 on; a text unchanged."""
     if isinstance(value, str):
         return value
     return f"{value:.3g}" if abs(value) < 1000 else f"{value:.0f}"

@@ -26,7 +26,7 @@ _VERDICTS: tuple[Verdict, Verdict] = ("differs", "reproduced")
 
 @dataclass(frozen=True)
 class Finding:
-    """Finding of an experiment: one row of its table.
+    """Comparison of one number or claim of a paper with ours.
 
     Attributes
     ----------
@@ -51,7 +51,7 @@ class Finding:
 
     @property
     def reason(self) -> str:
-        """Cause of a difference, or the causes ruled out, or that none was tested."""
+        """Cause of a difference, what was ruled out, or that none was tested; else empty."""
         if self.verdict != "differs":
             return ""
         known = self.cause or "no cause was tested"
@@ -59,7 +59,7 @@ class Finding:
 
     @property
     def why(self) -> str:
-        """Note and reason of the finding."""
+        """Note and reason of the finding, as one text."""
         return "; ".join(filter(None, (self.note, self.reason)))
 
 
@@ -70,9 +70,9 @@ Parts = Iterator[Finding | Picture]
 def compare(
     what: str, paper: str, ours: str, holds: bool | Verdict | None, note: str = "", cause: str = ""
 ) -> Finding:
-    """Finding on a statement of the paper: reproduced when it holds, else it differs, with a
-    `cause` if one was found; `holds` is None for data that cannot decide it; see `addition` for
-    what the paper does not state.
+    """Finding with its verdict: reproduced if `holds`, else differs, for `cause` where one was
+    found; `holds` is None where the data cannot judge the paper's claim. What the paper does not
+    say is an `addition`.
     """
     if holds is None:
         return Finding(what, paper, ours, "not in the paper", note)
@@ -86,12 +86,12 @@ def claim(what: str, holds: bool, note: str = "") -> Finding:
 
 
 def addition(what: str, ours: str, note: str = "") -> Finding:
-    """Finding with a number of ours that the paper does not print."""
+    """Finding on a number of ours that the paper does not print."""
     return compare(what, "", ours, None, note)
 
 
 def equal(what: str, paper: str, ours: object, note: str = "", cause: str = "") -> Finding:
-    """Finding on a number of the paper, reproduced when ours has the same text."""
+    """Finding on a number of the paper, reproduced if ours is the same text."""
     return compare(what, paper, str(ours), str(ours) == paper, note, cause)
 
 
@@ -107,12 +107,12 @@ is of a measured file in the folder of users' copies.
 
 
 def draws(**shorter: Any) -> Variations:
-    """Variations by seeds 1 to 3; `shorter` are options that make such a run take less time."""
+    """Variations by the seeds 1 to 3; `shorter` are options that make such a run take less time."""
     return {"the draw": {f"seed {seed}": {"seed": seed, **shorter} for seed in (1, 2, 3)}}
 
 
 def each(option: str, *values: Any, **also: Any) -> Mapping[str, Mapping[str, Any]]:
-    """Variations by the values of an option, named OPTION=VALUE, with the same further options."""
+    """Variations by the values of an option, called OPTION=VALUE, with the same further options."""
 
     def shown(value: Any) -> str:
         return "none" if value is None else f"{value:g}" if isinstance(value, float) else str(value)
@@ -126,8 +126,8 @@ Function = Callable[..., list[Finding | Picture]]
 def runnable(
     function: Callable[..., Iterable[Finding | Picture]], hide: Collection[str] = ()
 ) -> Function:
-    """Experiment's function with checked options that returns the list of its yields; the fields of
-    its settings become options, except `hide`.
+    """Function of an experiment with validated options that returns the list of what it yields; the
+    fields of its settings become options, but for `hide`.
     """
     if any(is_dataclass(entry.default) for entry in signature(function).parameters.values()):
         function = with_settings(hide=hide)(function)
@@ -141,7 +141,7 @@ def runnable(
 
 @dataclass(frozen=True)
 class Paper:
-    """A paper of which tables and figures are computed again.
+    """Paper whose tables and figures are computed again.
 
     Attributes
     ----------
@@ -165,7 +165,7 @@ class Paper:
     def experiment(
         self, name: str, place: str = "", *, hide: Collection[str] = (), **more: Any
     ) -> Callable[[Callable[..., Iterable[Finding | Picture]]], Function]:
-        """Declare a function an experiment of this paper; `more` are fields of `Experiment`.
+        """Declare a function as an experiment of this paper; `more` are fields of `Experiment`.
 
         Its one line for people, `what`, is the first sentence of its docstring if not given.
         """
@@ -183,7 +183,7 @@ class Paper:
 
 @dataclass(frozen=True)
 class Experiment:
-    """One table or figure of a paper.
+    """Table or figure of a paper, with the function that computes it again.
 
     Attributes
     ----------
@@ -212,7 +212,7 @@ class Experiment:
 
     @property
     def source(self) -> str:
-        """Paper and place in it."""
+        """Citation of the paper with the place in it."""
         return f"{self.paper.cited} {self.place}".strip()
 
     def run(self, *, seed: int = 0, data: Path | None = None, **options: Any) -> Reproduction:
@@ -222,7 +222,7 @@ class Experiment:
 
 @dataclass(frozen=True)
 class Task:
-    """One run of an experiment: its seed, its options, and the folder of measured files, if any."""
+    """Run of an experiment to be done: seed, options, and the folder of measured files, if any."""
 
     experiment: Experiment
     seed: int = 0
@@ -231,8 +231,8 @@ class Task:
 
     @cached_property
     def files(self) -> dict[str, Path]:
-        """Option -> path of each measured file in the folder, except for options that are given;
-        files of variations by their place in the folder.
+        """Path of each measured file in the folder by its option, without options that are given;
+        files that only variations read, by their place in the folder.
         """
         ways = [way for ways in self.experiment.variations.values() for way in ways.values()]
         also = (str(value) for way in ways for value in way.values() if isinstance(value, Path))
@@ -245,14 +245,14 @@ class Task:
 
     @property
     def missing(self) -> list[str]:
-        """Measured files that are missing and have no substitute."""
+        """Measured files that the experiment lacks and has no substitute for."""
         there = {*self.options, *self.files}
         lacking = [file for option, file in self.experiment.data if option not in there]
         return [] if self.experiment.substitute else lacking
 
     @property
     def command(self) -> str:
-        """Command that repeats the run; DATA stands for the user's folder of measured files."""
+        """Command line that runs the task; DATA stands for the user's folder of measured files."""
         words = ["cotenant reproduce", self.experiment.name]
         words += [f"--seed {self.seed}"] if self.seed else []
         words += [f"-o {key}={'none' if one is None else one}" for key, one in self.options.items()]

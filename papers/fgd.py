@@ -68,7 +68,7 @@ SECONDS = 10.0
 
 
 class Allocated(NamedTuple):
-    """Percent of all cards allocated in a workload, means of its draws.
+    """Percentages of all cards that are allocated in a workload, means over its draws.
 
     Attributes
     ----------
@@ -154,7 +154,7 @@ def allocation(
 
 
 def _allocated(path: str, nodes: str, seed: int, draws: int) -> Allocated:
-    """Cards that policies allocate on the draws of a workload, and the upper bound."""
+    """Cards that each policy allocates in the draws of a workload, and the most possible."""
     percent: dict[str, list[float]] = {name: [] for name in (*POLICIES, "bound", "reached")}
     cards = 0
     for draw in range(draws):

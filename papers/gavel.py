@@ -141,7 +141,7 @@ def figure_2(
 
 
 def _read(name: str, throughputs: str | None, jobs: str | None, **more: str | None) -> Accelerators:
-    """Instance of the jobs on the three kinds of GPU; InvalidOption names a missing file."""
+    """Jobs on the three kinds of GPU; raises InvalidOption, naming the file that is missing."""
     for option, path in {"throughputs": throughputs, "jobs": jobs, **more}.items():
         if path is None:
             raise InvalidOption(
@@ -152,7 +152,7 @@ def _read(name: str, throughputs: str | None, jobs: str | None, **more: str | No
 
 
 def _log(path: str, jobs: int) -> tuple[list[float], dict[str, Floats]]:
-    """Seconds, and the throughput of every job, of each of the log's methods."""
+    """Seconds, and the throughput of every job, of each method of the published log."""
     lines = read_text(path).splitlines()
     try:
         seconds, every = (ast.literal_eval(line) for line in lines[:2])
@@ -169,15 +169,15 @@ def _log(path: str, jobs: int) -> tuple[list[float], dict[str, Floats]]:
 
 
 def _fair(instance: Accelerators) -> Floats:
-    """(T,) throughput of a job of each type under max-min fairness."""
+    """Throughput (T,) of a job of each type under max-min fairness."""
     answer = max_min(instance).solution
     assert isinstance(answer, TimeShares)
     return rates_of(instance, answer)
 
 
 def _in_parts(instance: Accelerators, owner: Integers, parts: int) -> Floats:
-    """Throughput of every job when job i is in part i mod k, as in the published program, with a
-    k-th of the devices.
+    """Throughput of every job under POP: job i is in part i mod k, as in the published program,
+    with a k-th of the devices.
     """
     found = np.zeros(len(owner))
     for part in range(parts):

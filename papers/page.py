@@ -30,7 +30,7 @@ ExperimentRow = dict[str, Any]
 
 
 class FileDocument(BaseModel):
-    """A measured file that was read."""
+    """Measured file that an experiment has read."""
 
     model_config = KEPT
 
@@ -39,7 +39,7 @@ class FileDocument(BaseModel):
 
 
 class ExperimentDocument(BaseModel):
-    """An experiment that was run, as `cotenant reproduce --out` writes it.
+    """Row of an experiment that was run, as `cotenant reproduce --out` writes it.
 
     Attributes
     ----------
@@ -80,7 +80,7 @@ def require_experiments(rows: Iterable[ExperimentRow], where: str) -> None:
 
 
 def latest(rows: Iterable[ExperimentRow]) -> list[ExperimentRow]:
-    """Last row of each experiment, in the order of `EXPERIMENTS`."""
+    """Last row of each experiment that was run, in the order of `EXPERIMENTS`."""
     last = {row.get("experiment"): row for row in rows}
     return [last[one.name] for one in registry.EXPERIMENTS if one.name in last]
 
@@ -100,7 +100,7 @@ def write_page(path: str | os.PathLike[str], rows: str | os.PathLike[str]) -> li
 
 
 def paper_folder(page: Path) -> Path:
-    """Folder of the papers' pages: beside the summary, with its name without the suffix."""
+    """Folder of the papers' pages: beside the summary, with its name without the ending."""
     return page.with_suffix("") if page.suffix else page.with_name(f"{page.name}-papers")
 
 
@@ -112,8 +112,8 @@ def findings(row: ExperimentRow) -> list[Finding]:
 def reproduction_pages(
     rows: Iterable[ExperimentRow], folder: str = "reproduction"
 ) -> dict[str, str]:
-    """Markdown pages of all experiments by path: "" for the summary (verdicts counted by paper),
-    `folder`/PAPER.md for each paper's numbers, ours, verdicts and causes.
+    """Pages of all experiments in Markdown by path: "" for the summary (verdicts counted by paper),
+    `folder`/PAPER.md for each paper's findings.
     """
     shown = latest(rows)
     by_paper: dict[str, list[ExperimentRow]] = {name: [] for name in registry.TITLES}
@@ -136,7 +136,7 @@ def reproduction_pages(
 
 
 def _paper_page(name: str, rows: Sequence[ExperimentRow]) -> str:
-    """Page of a paper: each experiment's numbers, then what its text leaves open."""
+    """Page of a paper: the findings of each experiment, then what the paper's text leaves open."""
     parts_of_it = [paper for paper in registry.PAPERS if paper.name == name]
     guides = " ".join(paper.guide for paper in parts_of_it if paper.guide)
     parts = [
@@ -151,7 +151,7 @@ def _paper_page(name: str, rows: Sequence[ExperimentRow]) -> str:
 
 def _experiment(row: ExperimentRow) -> list[str]:
     """Section of an experiment: what the paper prints beside ours, then numbered notes; numbers
-    that no paper prints only where there are no others.
+    that no paper prints only if there are no others.
     """
     one = registry.experiment_named(row["experiment"])
     place, what = (f"{text[:1].upper()}{text[1:]}" for text in (one.place or one.what, one.what))
@@ -175,9 +175,7 @@ def _experiment(row: ExperimentRow) -> list[str]:
 
 
 def _notes(entries: Sequence[Finding]) -> tuple[tuple[str, ...], dict[Finding, str]]:
-    """Notes and causes of findings, each kind once, its numbers as ranges; and the numbers of those
-    that a finding refers to.
-    """
+    """Notes and causes of findings, each kind once, and each finding's references to them."""
     kinds: dict[str, list[str]] = {}
     refer: dict[Finding, str] = {}
     for entry in entries:
@@ -193,7 +191,7 @@ def _notes(entries: Sequence[Finding]) -> tuple[tuple[str, ...], dict[Finding, s
 
 
 def findings_table(row: ExperimentRow) -> Table:
-    """Table of an experiment: the paper's figure, ours, the verdict, and the cause."""
+    """Table of an experiment's findings: the paper's number, ours, the verdict, and why."""
     columns = (
         *map(Column, ("what", "paper", "here")), Column("verdict", wrap=False),
         Column("why", below=True),
@@ -206,7 +204,7 @@ def findings_table(row: ExperimentRow) -> Table:
 
 
 def summary_table(rows: Sequence[ExperimentRow]) -> Table:
-    """Table of the experiments that were run: number of findings of each verdict, and failures."""
+    """Table of experiments that were run: findings by verdict, and what failed."""
     columns = (_NAME, Column("place"), Column("status"), *_TALLY, _SECONDS)
     lines = [
         (row["experiment"], registry.experiment_named(row["experiment"]).source, row["status"],
@@ -218,8 +216,8 @@ def summary_table(rows: Sequence[ExperimentRow]) -> Table:
 
 
 def list_tables() -> Iterator[Table]:
-    """Tables of the experiments of each paper: names, approximate times and descriptions; then the
-    figures and tables that the papers' text does not determine, with reasons.
+    """Tables of all experiments by paper, with their time and what they are; then the figures and
+    tables that the papers' text does not determine, and why.
     """
     columns = (_NAME, Column("time", wrap=False), Column("what"))
     for name, title in registry.TITLES.items():
@@ -244,7 +242,7 @@ def listing() -> dict[str, Any]:
 
 
 def about(seconds: float) -> str:
-    """Time as text: seconds below two minutes, else minutes."""
+    """Time in words: seconds below two minutes, else minutes."""
     return f"{seconds:.0f} s" if seconds < 120 else f"{seconds / 60:.0f} min"
 
 
@@ -256,19 +254,19 @@ def option_tables(experiments: Iterable[Experiment]) -> Iterator[Table]:
 
 
 def left_open(entries: tuple[tuple[str, str], ...], title: str = "") -> Table:
-    """Table of figures and tables that a text does not determine, with reasons."""
+    """Table of the figures and tables that a text does not determine, and why."""
     return Table("not-determined", title, (Column("paper and place", bold=True), Column("why")),
         entries)  # fmt: skip
 
 
 def _tally(rows: Iterable[ExperimentRow]) -> list[int]:
-    """Number of findings with each verdict."""
+    """Number of findings of each verdict."""
     seen = [entry["verdict"] for row in rows for entry in row["findings"]]
     return [seen.count(verdict) for verdict in VERDICTS]
 
 
 def _not_done(row: ExperimentRow) -> str:
-    """Message that an experiment failed or was skipped, and why; "" when it is done."""
+    """Reason why an experiment failed or was skipped; "" if it is done."""
     status = row["status"]
     return "" if status == "done" else f"{status}: {row.get('error') or row.get('skipped')}"
 

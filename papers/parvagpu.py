@@ -95,7 +95,7 @@ def _profile(row: CsvRow) -> str:
 
 
 def _throughput(folder: Path, row: CsvRow) -> Fraction:
-    """Throughput of a slice of a deployment, by the profile of its service."""
+    """Throughput of a slice of a deployment, by the measured profile of its service."""
     for measured in CsvTable(folder / f"{row['Model']}.csv"):
         same = (
             ("Mig instance", "Instance size"),
@@ -108,7 +108,7 @@ def _throughput(folder: Path, row: CsvRow) -> Fraction:
 
 
 def _apart(rows: list[CsvRow]) -> bool:
-    """Whether no two slices of a card share a memory slice."""
+    """Return whether no two slices of a card share a memory slice."""
     profiles = card_named(CARD).profiles
     taken = [
         row.whole("Placement") + k for row in rows for k in range(profiles[_profile(row)].memory)

@@ -31,7 +31,7 @@ PAPERS: tuple[Paper, ...] = (
 
 
 def _declared(one: Experiment) -> int:
-    """Position of its module among those declared, independent of the order of imports."""
+    """Position of an experiment's module among those declared, whichever was imported first."""
     function = getattr(one.function, "func", one.function)  # of a partial function
     return _DECLARED.find(function.__module__.partition("papers.")[2])
 
@@ -48,12 +48,12 @@ TITLES = {paper.name: paper.title for paper in PAPERS}
 
 
 def experiment_named(name: str) -> Experiment:
-    """Experiment of a name; raises UnknownName with similar ones."""
+    """Experiment by name; raises UnknownName with the most similar names."""
     return experiments_named([name])[0]
 
 
 def experiments_named(names: Sequence[str]) -> list[Experiment]:
-    """Experiments of these names, each once; raises UnknownName with similar ones.
+    """Experiments by name, each once; raises UnknownName with the most similar names.
 
     Parameters
     ----------

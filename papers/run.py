@@ -30,8 +30,8 @@ def tasks(
     options: Mapping[str, Any] | None = None,
     data: Path | None = None,
 ) -> list[Task]:
-    """One task for each experiment, with the options that it takes. Raises InvalidFile when `data`
-    is no folder, or holds nothing that any of them reads.
+    """Tasks of several experiments, each with those of the options that it takes. Raises
+    InvalidFile if `data` is no folder, or holds nothing that any of them reads.
     """
     listed = list(experiments)
     if data is not None:
@@ -97,7 +97,7 @@ def run_tasks(
 
 
 def _row(task: Task) -> ExperimentRow:
-    """Row of a task without findings; its key identifies experiment, options and data."""
+    """Row of a task without findings; its key identifies experiment, seed, options and data."""
     one, options = task.experiment, dict(task.options)
     files = {}
     for option, path in task.files.items():
@@ -116,7 +116,7 @@ def _row(task: Task) -> ExperimentRow:
 def _run(
     task: Task, fresh: ExperimentRow, figures: Path | None, tables: Path | None, fetch: bool
 ) -> tuple[ExperimentRow, Exception | None]:
-    """Run one experiment; returns its row, also after an error, and the error if it failed."""
+    """Row of one experiment after any error but Ctrl-C, and the error if it failed."""
     if task.missing and not fetch:
         needs = f"needs {', '.join(task.missing)}: give the folder that holds it with --data"
         return fresh | {"status": "skipped", "skipped": needs}, None
@@ -139,7 +139,7 @@ def _run(
 def _write_files(
     row: ExperimentRow, done: Reproduction, figures: Path | None, tables: Path | None
 ) -> None:
-    """Write the figures and tables of one experiment, each file as a whole or not at all."""
+    """Write the figures and tables of one experiment, each file whole or not at all."""
     if figures is not None:
         from ..analysis.report.drawing import save
 
@@ -153,7 +153,7 @@ def _write_files(
 
 
 def _outputs(row: ExperimentRow, figures: Path | None, tables: Path | None) -> list[Path]:
-    """Paths of files that a finished experiment has written if they were requested."""
+    """Paths of the files that a finished experiment has written to these folders."""
     drawn = [(name, form) for name in row["pictures"] for form in ("pdf", "png")]
     written = [(row["experiment"], form) for form in ("csv", "tex")]
     asked = ((figures, drawn), (tables, written))

@@ -88,6 +88,6 @@ def azure(
 
 
 def _above(trace: Lifetimes, answer: Solution | None, bound: float) -> float:
-    """Percentage by which the server-time of an answer is above a bound."""
+    """Percent by which the server-time of an answer is above a bound."""
     assert isinstance(answer, Hosts)
     return 100 * (metrics(trace, answer)["server_time"] / bound - 1)

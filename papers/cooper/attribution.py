@@ -152,9 +152,7 @@ def figure_8(*, given: Setting = EVALUATION) -> Parts:
 
 
 def _pairings(given: Setting) -> tuple[dict[str, Rows], Bars]:
-    """Pairings of the populations by policy, or by proved optimum, where they exist; and the mean
-    penalty of each type over them.
-    """
+    """Pairings of all populations by policy and by the exact methods, and their mean bars."""
     people = given.populations()
     rows: dict[str, Rows] = {
         name: [(entry, given.paired(name, entry, draw)) for draw, entry in enumerate(people)]
@@ -166,7 +164,7 @@ def _pairings(given: Setting) -> tuple[dict[str, Rows], Bars]:
 
 
 def _why(name: str, rank: float, given: Setting) -> str:
-    """Basis of a verdict, and for GR what it depends on."""
+    """Note on a policy's rank correlation, its sign if inverse, and for GR the order of tasks."""
     note = (
         f"rank correlation {rank:.2f} over {len(given.demands)} types, penalties averaged "
         "over populations"
@@ -179,7 +177,7 @@ def _why(name: str, rank: float, given: Setting) -> str:
 
 
 def _named_jobs(given: Setting, bars: Bars) -> Iterator[Finding]:
-    """Findings on the paper's sentences about single applications, if present."""
+    """Findings on the sentences about single applications, if the types include them."""
     names = given.types.base.names
     if not {"dedup", "bodytrack", "svm", "correlation", "canneal"} <= set(names):
         return
@@ -209,7 +207,7 @@ def _named_jobs(given: Setting, bars: Bars) -> Iterator[Finding]:
 
 
 def _printed_ranks(given: Setting, bars: Bars) -> Iterator[Finding]:
-    """Findings on the ranks that the text prints; 1 is the least."""
+    """Findings on the ranks of two jobs that the text prints (1 is the least)."""
     names = given.types.base.names
     if not {"swaptions", "correlation"} <= set(names):
         return

@@ -42,7 +42,7 @@ _MIXES: tuple[Mix, ...] = get_args(Mix)
 
 @dataclass(frozen=True)
 class Box:
-    """Distribution of penalties over agents: values of a boxplot, and the mean.
+    """Statistics of a boxplot of penalties over agents, with the mean.
 
     Attributes
     ----------
@@ -59,7 +59,7 @@ class Box:
 
 
 def box(rows: Iterable[tuple[Colocation, Pairing]]) -> Box:
-    """Distribution of the penalties over the agents of several pairings."""
+    """Boxplot statistics of the penalties over the agents of several pairings."""
     values = []
     for population, pairing in rows:
         _, value, number = agent_penalties(population, pairing)

@@ -54,8 +54,8 @@ Rows = list[tuple[Colocation, Pairing]]
 
 
 class Types(NamedTuple):
-    """Types of jobs, their demand (with its unit, for an axis), and the origin of the penalties;
-    the counts of `base` are ignored.
+    """Types of jobs with their penalties, the label of their demand (with its unit, for an axis),
+    and a note on where the penalties come from; the counts of `base` are ignored.
     """
 
     base: Colocation
@@ -66,7 +66,7 @@ class Types(NamedTuple):
 @validate_options
 @dataclass(frozen=True)
 class Setting:
-    """Source of the populations, and the options of the policies.
+    """Populations of Cooper's evaluation, and the options of its policies.
 
     Attributes
     ----------
@@ -112,7 +112,7 @@ class Setting:
 
     @cached_property
     def types(self) -> Types:
-        """Types of the jobs, read or generated."""
+        """Types of jobs, read from the matrix or made by the contention model."""
         demand = "memory bandwidth [GB/s]"
         if self.matrix is None:
             if self.form != "instance":
@@ -135,18 +135,20 @@ class Setting:
 
     @property
     def demands(self) -> Floats:
-        """(T,) demand of the types."""
+        """Demand (T,) of each type, in the unit that `types` names."""
         assert self.types.base.bandwidth is not None
         return self.types.base.bandwidth
 
     @property
     def ascending(self) -> list[int]:
-        """Types by increasing demand, as on the papers' axes."""
+        """Indices of the types by increasing demand, as on the papers' axes."""
         return [int(kind) for kind in np.argsort(self.demands, kind="stable")]
 
     @property
     def ticks(self) -> tuple[str, ...]:
-        """Names with demands, by increasing demand; long ones cut where they stay different."""
+        """Axis labels by increasing demand: name and demand, long names cut where they stay
+        different.
+        """
         names = [self.types.base.names[kind] for kind in self.ascending]
         cut = [name if len(name) <= _LONG else name[: _LONG - 1] + "…" for name in names]
         demands = [f"{self.demands[kind]:.3g}" for kind in self.ascending]
@@ -158,18 +160,18 @@ class Setting:
     def population(
         self, draw: int, *, agents: int | None = None, mix: Mix = "uniform"
     ) -> Colocation:
-        """Population of index `draw`: jobs drawn with replacement by the mix."""
+        """Population number `draw`: jobs drawn with replacement by the mix."""
         number = self.agents if agents is None else agents
         rng = np.random.default_rng([self.seed, draw, number])
         count = mixed_counts(self.demands, number, mix, rng)
         return self.types.base.replace(count=count, name=f"{mix}-{number}-draw-{draw}")
 
     def populations(self, **more: Any) -> list[Colocation]:
-        """All populations, see `population`."""
+        """All populations of the setting, see `population`."""
         return [self.population(draw, **more) for draw in range(self.draws)]
 
     def paired(self, name: str, population: Colocation, draw: int) -> Pairing:
-        """Pairing of a population by a policy, whose own random draws depend on `draw` alone."""
+        """Pairing of a population by a policy, whose own draws depend on `draw` alone."""
         policy = policies(self.order, self.ties)[name]
         rng = np.random.default_rng([self.seed, draw, POLICIES.index(name)])
         return policy(population, rng=rng)
@@ -180,8 +182,8 @@ EVALUATION = Setting()
 
 
 def penalties(**shorter: Any) -> Variations:
-    """Variations of Cooper's populations: other draws, and other penalties, since the original ones
-    are unpublished; `shorter` are options that make such a run take less time.
+    """Variations of Cooper's populations: other draws, and other penalties, since the paper's are
+    unpublished; `shorter` are options that make such a run take less time.
     """
     measured = {
         "Fair-CO2's": {"matrix": Path(FAIR_CO2), "form": "fair-co2"},
@@ -195,7 +197,9 @@ def penalties(**shorter: Any) -> Variations:
 
 
 def readings(**shorter: Any) -> Variations:
-    """Variations of what Cooper leaves open: the order of GR's tasks, and how SR ranks ties."""
+    """Variations of what Cooper does not state: the order of GR's tasks, and SR's ranking of
+    equals.
+    """
     order, ties = each("order", "index", **shorter), each("ties", "index", **shorter)
     return {"the order of GR's tasks": order, "how SR ranks equals": ties}
 
@@ -205,33 +209,33 @@ AS_WELL: Variations = {"what as well is": {"5 %, as in the abstract": {"as_well"
 
 
 def policies(order: Order = "random", ties: Ties = "own") -> dict[str, Callable[..., Pairing]]:
-    """The papers' five policies by name."""
+    """The five policies of Cooper by name, with the options of GR and SR."""
     named = functions("colocation", *POLICIES)
     return named | {"GR": partial(named["GR"], order=order), "SR": partial(named["SR"], ties=ties)}
 
 
 def least_penalty(population: Colocation) -> Pairing:
-    """Pairing of least mean penalty, proved."""
+    """Pairing of least mean penalty of a population, proved optimal."""
     outcome = optimal(population)
     assert outcome.status is Status.OPTIMAL
     return cast("Pairing", outcome.solution)
 
 
 def unblocked(population: Colocation) -> Pairing | None:
-    """Stable pairing of least mean penalty; None when it is proved that none exists."""
+    """Unblocked pairing of least mean penalty; None if it is proved that none exists."""
     outcome = find_stable(population)
     assert outcome.status in (Status.OPTIMAL, Status.INFEASIBLE)
     return cast("Pairing | None", outcome.solution)
 
 
 def all_unblocked(populations: Iterable[Colocation]) -> Rows:
-    """Populations that have a stable pairing, each with that of least mean penalty."""
+    """Populations that have an unblocked pairing, each with the one of least mean penalty."""
     found = [(entry, unblocked(entry)) for entry in populations]
     return [(entry, answer) for entry, answer in found if answer is not None]
 
 
 def mean_bars(rows: Rows) -> Floats:
-    """(T,) mean penalty of each type over the populations it occurs in; NaN without any."""
+    """Mean penalty (T,) of each type over the populations with it; NaN if there are none."""
     table = np.stack([type_penalties(population, pairing) for population, pairing in rows])
     present = ~np.isnan(table)
     total, number = np.where(present, table, 0.0).sum(axis=0), present.sum(axis=0)
@@ -239,9 +243,9 @@ def mean_bars(rows: Rows) -> Floats:
 
 
 def linked(bars: Floats, demand: Floats) -> tuple[float, bool]:
-    """Spearman's coefficient over the types that occur, and whether it is significant at 5 %
-    (one-sided). Cooper speaks of jobs whose "ranked penalties are unrelated to ranked demands" and
-    gives no test; this one is ours.
+    """Spearman's coefficient of penalty and demand over the types that occur, and whether it is
+    significantly positive (one-sided at 5 %). Cooper speaks of jobs whose "ranked penalties are
+    unrelated to ranked demands" and gives no test; this one is ours.
 
     Parameters
     ----------
@@ -258,13 +262,13 @@ def linked(bars: Floats, demand: Floats) -> tuple[float, bool]:
 
 
 def correlations(rows: Rows) -> Floats:
-    """Rank correlation of each population, without those where it is undefined."""
+    """Rank correlation of penalty and demand of each population for which it is defined."""
     found = [attribution(population, pairing) for population, pairing in rows]
     return np.array([value for value in found if value is not None])
 
 
 def spread(values: Floats) -> str:
-    """Mean and deviation over populations, for a cell."""
+    """Mean and standard deviation over populations, as the text of a table cell."""
     if not len(values):
         return "not defined"
     return f"{values.mean():.2f} ± {values.std():.2f} over {len(values)} populations"
@@ -273,7 +277,7 @@ def spread(values: Floats) -> str:
 def within_deviation(
     samples: Mapping[Any, Floats],
 ) -> tuple[dict[Any, float], tuple[list[float], list[float]]]:
-    """Means of samples, and the ends of an interval of one standard deviation around each."""
+    """Means of samples, and the ends of an interval of one standard deviation about each."""
     mean = {name: float(values.mean()) for name, values in samples.items()}
     low, high = (
         [mean[name] + sign * float(values.std()) for name, values in samples.items()]
@@ -285,7 +289,7 @@ def within_deviation(
 def listed(
     values: Mapping[str, float], form: str = ".2f", scale: float = 1.0, unit: str = ""
 ) -> str:
-    """Several numbers by name, for a cell."""
+    """Numbers by name, as the text of a table cell."""
     return ", ".join(f"{name} {scale * value:{form}}{unit}" for name, value in values.items())
 
 
@@ -302,7 +306,7 @@ def _synthetic(model_seed: int) -> Colocation:
 
 
 def _read(path: str, form: Form) -> Colocation:
-    """Instance with two agents of each type, so every entry is read; forbidden pairs come later."""
+    """Measured types with two agents each, so that every entry is read; forbidden pairs stay."""
     if form == "instance":
         given = read(path)
         if not isinstance(given, Colocation):
@@ -317,7 +321,7 @@ def _read(path: str, form: Form) -> Colocation:
 
 
 def _sharing(given: Colocation) -> tuple[Colocation, int]:
-    """Instance of the types that may all share with each other, and the number left out."""
+    """Types that may all share with each other, found greedily, and the number left out."""
     kept = np.arange(given.types)
     while (forbidden := ~given.allowed[np.ix_(kept, kept)]).any():
         # On equal numbers the last type goes, so that the answer does not depend on anything else.

@@ -74,7 +74,7 @@ def figure_12(*, given: Setting = _FIVE, repeats: int = 30) -> Parts:
 
 
 def _on_prediction(name: str, given: Setting) -> Iterator[Finding]:
-    """Findings on a stable policy with penalties predicted from a quarter of the true ones."""
+    """Findings on a stable policy run on penalties predicted from a quarter of them."""
     known, predicted = np.empty((given.draws, 2)), np.empty((given.draws, 2))
     for draw, truth in enumerate(given.populations()):
         guess = predicted_instance(truth, 0.25, np.random.default_rng([given.seed, draw]))

@@ -157,7 +157,7 @@ def figure_10(*, given: Setting = _FIFTY) -> Parts:
 
 
 def _shares(entries: Sequence[Satisfaction]) -> dict[str, float]:
-    """Mean share of agents improved, degraded and unchanged."""
+    """Mean shares of the agents that are improved, degraded and unchanged."""
     totals = [entry.totals for entry in entries]
     agents = sum(totals[0].values())
     return {name: float(np.mean([total[name] for total in totals])) / agents for name in totals[0]}

@@ -151,7 +151,7 @@ def theorem_6_2(*, seed: int = 0, instances: Count = 60) -> Parts:
 
 
 def schedule_map(name: str, title: str, instance: Scheduling, start: Integers, alt: str) -> HeatMap:
-    """A schedule as machines over time, each unit with its job's number; holes where idle."""
+    """Heat map of a schedule: machines over time, each unit with its job's number."""
     machine = assign_machines(instance, start)
     cells: list[list[float | None]] = [
         [None] * instance.horizon for _ in range(int(instance.machines.sum()))
@@ -169,7 +169,7 @@ def schedule_map(name: str, title: str, instance: Scheduling, start: Integers, a
 
 
 def _organization_1(instance: Scheduling, start: Integers) -> tuple[int, int]:
-    """Psi and total flow time of the first organization at 14, over the jobs that are started."""
+    """Psi and total flow time at 14 of the started jobs of the first organization."""
     mine = (instance.organization == 0) & (start >= 0)
     lengths = zip(start[mine].tolist(), instance.processing[mine].tolist(), strict=True)
     rows = [(begin, length, 0) for begin, length in lengths]

@@ -133,7 +133,7 @@ def figure_10(
 
 
 def _apart(distance: Floats) -> float:
-    """Difference of the largest and the least mean of rules; `distance` is (rules, windows)."""
+    """Largest less smallest of the rules' means; `distance` is (rules, windows)."""
     mean = distance.mean(axis=1)
     return float(mean.max() - mean.min())
 
@@ -149,7 +149,7 @@ def _drawn_again(first: Floats, last: Floats, resamples: int = 2000) -> tuple[fl
 
 @validate_options
 def open_log(trace: Trace, log: str | None) -> Log:
-    """Named trace, from the user's file, or fetched where possible."""
+    """Log of a trace, from the user's file, or fetched where that is possible."""
     if log is None and trace != "LPC-EGEE":
         raise InvalidOption(
             f"log is not given; download {trace} from the Parallel Workloads Archive and give "
@@ -159,7 +159,7 @@ def open_log(trace: Trace, log: str | None) -> Log:
 
 
 def _conclusions(start: str, ours: dict[str, float], paper: dict[str, float]) -> Iterator[Finding]:
-    """Findings on section 7.3's (i), (iii), (iv) with our means, and with the paper's."""
+    """Findings on section 7.3's (i), (iii), (iv), by our means and by the paper's own."""
     fast = [name for name in paper if name != "RAND15"]
     ranked = sorted(ours, key=ours.__getitem__)
     fairest = min(fast, key=ours.__getitem__)
@@ -181,7 +181,7 @@ def _conclusions(start: str, ours: dict[str, float], paper: dict[str, float]) ->
 def _rows(
     found: Study, start: str, paper: dict[str, Row], others: Mapping[Any, Study]
 ) -> Iterator[Finding]:
-    """Findings on each rule's mean against the printed one, also with other starts."""
+    """Findings on each rule's mean beside the printed one; the other start is a possible cause."""
     counts = (
         f"{found.contended_windows} of {found.windows} windows contended, "
         f"{found.without_work} without work drawn again"
@@ -211,7 +211,7 @@ def _rows(
 def _differences(
     found: Study, start: str, paper: dict[str, Row], others: Mapping[Any, Study]
 ) -> Iterator[Finding]:
-    """Findings on differences to DIRECTCONTR, window by window."""
+    """Findings on the differences of each rule to DIRECTCONTR, window by window."""
 
     def of(one: Study, name: str) -> tuple[Floats, Summary, Verdict]:
         difference = one.distance[name] - one.distance["DIRECTCONTR"]

@@ -128,7 +128,7 @@ def figure_6(
 
 
 def claims_6(rows: Sequence[SweepRow]) -> Parts:
-    """Findings on the statements about fig. 6 from the rows of `size_sweep`, and its curves."""
+    """Findings on the sentences about fig. 6 from the rows of `size_sweep`, and its curves."""
     # 1. Resource -> policy -> size -> share allocated.
     policies = list(dict.fromkeys(row["method"] for row in rows))
     curves = {
@@ -248,7 +248,7 @@ def figure_7(
 
 
 def _synthetic_trace(rng: np.random.Generator) -> VmTrace:
-    """Four hours of VMs of Table 1's types: Poisson arrivals, lives of half an hour."""
+    """Synthetic trace of four hours: VMs of Table 1's types that live for half an hour."""
     number = 12_000
     start = np.sort(rng.uniform(0, 4 * 3600, number))
     demand: Integers = np.array([amounts[:2] for amounts in VM_TYPES.values()], dtype=np.int64)

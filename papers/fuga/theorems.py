@@ -81,7 +81,7 @@ def theorems(
 
 
 def _random_game(rng: np.random.Generator, servers: int, size: int) -> Packing:
-    """Game with servers of own classes, of 4 to 12 units x `size`, and VMs of 1 to 4."""
+    """Random game: servers of own classes, of 4 to 12 units x `size`, and VMs of 1 to 4."""
     while True:
         capacity = size * rng.integers(4, 13, (servers, 3))
         try:

@@ -111,8 +111,8 @@ def unstable(seed: int, instances: int) -> dict[str, int]:
 
 
 def uses_most(instance: Admission) -> tuple[int, int]:
-    """Number of iterations of `proposed` in which the condition on utilization holds, and in which
-    the most cores are used.
+    """Number of iterations of `proposed` in which the condition on utilization holds, and of those
+    in which the maximum is used.
 
     The condition: the VM the job prefers has at least as many free cores as the job can use, or as
     any other VM has.
@@ -136,7 +136,7 @@ def uses_most(instance: Admission) -> tuple[int, int]:
 
 
 def _time(instance: Admission) -> Floats:
-    """(J,) completion times of the proposed assignment."""
+    """Completion times (J,) of the proposed assignment."""
     assert instance.length is not None
     times: Floats = instance.length / job_speeds(instance, proposed(instance))
     return times

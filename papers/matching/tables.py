@@ -237,7 +237,7 @@ for _number, _comparison, _what, _defaults in (
 
 
 def _drawn(comparison: Comparison, ranges: Ranges, rng: np.random.Generator) -> Admission:
-    """Instance of one simulation."""
+    """Random instance of one simulation."""
     most = TABLE_I[comparison]
     if ranges == "simulation":
         names = ("machines", "jobs", "types", "cores", "threads")
@@ -248,7 +248,7 @@ def _drawn(comparison: Comparison, ranges: Ranges, rng: np.random.Generator) -> 
 
 
 def _measured(one: Admission, answer: Assignment, resource: Resource) -> dict[str, float]:
-    """Metrics of an answer, with the resource score as chosen."""
+    """Metrics of an assignment, with the resource score in the given reading."""
     row, chosen = metrics(one, answer), answer.assigned
     if resource == "fastest" and chosen.any():
         fastest = one.threads * one.speed.max(axis=1)
@@ -257,7 +257,7 @@ def _measured(one: Admission, answer: Assignment, resource: Resource) -> dict[st
 
 
 def _means(rows: Mapping[str, Sequence[dict[str, float]]]) -> dict[str, list[float]]:
-    """Metric -> its mean by scheme, with the change of the speed score against the first one."""
+    """Mean of each metric by scheme, with the change of the speed score against the first."""
     found = {
         name: [_mean(each, name) for each in rows.values()] for name in WORDS if name != "change"
     }
@@ -268,9 +268,7 @@ def _means(rows: Mapping[str, Sequence[dict[str, float]]]) -> dict[str, list[flo
 def words(
     comparison: str, printed: Mapping[str, Sequence[float]], ours: Mapping[str, Sequence[float]]
 ) -> Iterator[Finding]:
-    """Findings on the statements of sections IV.A to D on a comparison, on our figures, and whether
-    the printed table supports them.
-    """
+    """Findings on the sentences of sections IV.A to D, by our figures and by the printed table."""
     for what, claim, holds in (*SAID[comparison], *SAID_OF_ALL):
         here, there = (
             holds({name: dict(zip(SCHEMES, values, strict=True)) for name, values in rows.items()})
@@ -287,7 +285,7 @@ def _least(row: Mapping[str, float]) -> str:
 
 
 def _near(one: float, other: float) -> bool:
-    """Whether two figures are nearly equal: in points, and large scores by a share."""
+    """Return whether two figures count as equal: within points, or a share for large scores."""
     return abs(one - other) <= max(LEVEL_POINTS, EQUAL_SPEED * abs(other))
 
 
@@ -310,9 +308,7 @@ def _bounds(first: Sequence[Admission], time_limit: float) -> list[float]:
 
 
 def _finding(name: str, printed: Sequence[float], ours: Sequence[float]) -> Finding:
-    """Finding on our means of a metric: whether every level and the ordering of the schemes hold,
-    and which do not.
-    """
+    """Finding on our means of a metric: which levels, and whether their ordering, hold."""
     speed = name == "speed_score"
     # 1. The levels.
     paper, here = np.array(printed), np.array(ours)
@@ -345,7 +341,7 @@ def _finding(name: str, printed: Sequence[float], ours: Sequence[float]) -> Find
 
 
 def _in_words(names: Sequence[str], values: Sequence[float], metric: str) -> str:
-    """Values by name as text."""
+    """Values by name, as the text of a table cell."""
     digits = 0 if metric == "speed_score" else 1
     return ", ".join(
         f"{name} {value:.{digits}f}" for name, value in zip(names, values, strict=True)
@@ -353,7 +349,7 @@ def _in_words(names: Sequence[str], values: Sequence[float], metric: str) -> str
 
 
 def _mean(rows: Sequence[dict[str, float]], name: str) -> float:
-    """Mean over the simulations where it is defined, shares in percent."""
+    """Mean over the simulations in which a metric is defined, shares in percent."""
     values = [row[name] for row in rows if name in row]
     scale = 1.0 if name in ("speed_score", "total_speed", "blocking_pairs") else 100.0
     return float(np.mean(values)) * scale

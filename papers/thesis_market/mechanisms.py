@@ -194,7 +194,7 @@ def figure_3_13(*, seed: int = 0, largest: Largest = 200, draws: Draws = 3) -> P
 
 
 def _sharing_claims(table: Table) -> Iterator[Finding]:
-    """Findings on the thesis's other sentences about the sharing index, against the endowment."""
+    """Findings on the thesis's other sentences about the sharing index, against endowment."""
     leaders = {n: max(row, key=row.__getitem__) for n, row in table.items()}
     yield compare("FM's index is the largest, every population", "yes",
         ", ".join(f"{n}: {name}" for n, name in leaders.items()),
@@ -217,7 +217,7 @@ def _sharing_claims(table: Table) -> Iterator[Finding]:
 
 
 def _markets(seed: int, largest: int, draws: int) -> Iterator[tuple[int, list[Market]]]:
-    """Numbers of users with populations of as many users and servers."""
+    """Populations by number of users, each on as many servers."""
     for n in (n for n in _POPULATIONS if n <= largest):
         generators = [np.random.default_rng([seed, n, draw]) for draw in range(draws)]
         yield n, [population(users=n, servers=n, rng=rng) for rng in generators]
@@ -235,7 +235,7 @@ def _answer(
 def _users_chart(
     number: str, title: str, label: str, table: Table, strong: str, **more: object
 ) -> Chart:
-    """Chart of a value of every mechanism by number of users; `strong` are the proved ones."""
+    """Chart of a value of every mechanism by number of users, the series `strong` thick."""
     rows = {name: {n: row[name] for n, row in table.items()} for name in next(iter(table.values()))}
     return chart(f"market-figure-3.{number}", title, "users (and servers)", label, rows,
         style="line+points", strong=[strong], x_scale="log", **more)  # type: ignore[arg-type]  # fmt: skip

@@ -61,7 +61,7 @@ on_profile = partial(
 @validate_options
 @dataclass(frozen=True)
 class Times:
-    """Run times over core counts.
+    """Run times over core counts, from a file or synthetic.
 
     Attributes
     ----------
@@ -80,7 +80,7 @@ class Times:
 
     @cached_property
     def read(self) -> tuple[Profile, float | None, str]:
-        """Profile, the largest number of cores used, and its description."""
+        """Profile, the most cores looked at, and a note on where it comes from."""
         if self.profile is None:
             if self.where is not None:
                 raise InvalidOption("where chooses rows of a profile; give profile=PATH too")
@@ -104,14 +104,14 @@ class Times:
         return compare(what, paper, ours, None, beside)
 
     def fractions(self, part: str) -> dict[str, float]:
-        """Workload -> "mean" or "variance" of F_c, averaged over its data sizes."""
+        """Mean or variance of F_c of each workload, averaged over its data sizes."""
         found: dict[str, list[float]] = {}
         for entry in fractions(*self.read[:2]):
             found.setdefault(entry.workload, []).append(getattr(entry, part))
         return {name: float(np.mean(values)) for name, values in found.items()}
 
     def bars(self, number: str, title: str, label: str, values: dict[str, float]) -> Chart:
-        """A value of each workload."""
+        """Bar chart of one value of each workload."""
         return chart(f"market-figure-{number}", title, "workload", label, {"workloads": values},
             note=self.read[2])  # fmt: skip
 
@@ -254,7 +254,7 @@ def figure_3_10(*, given: Times = TIMES) -> Parts:
 
 
 def _programs(profile: Profile) -> Profile:
-    """Profile with each program once: P3ARSEC names alternatives of an original NAME_alt_1."""
+    """Profile with each program once; P3ARSEC has alternatives, as NAME_alt_1 and so on."""
     kept = [not re.search(r"_alt_(?!1$)\d+$", name) for name in profile.workload]
     once = profile.only(np.array(kept))
     return replace(once, workload=tuple(name.removesuffix("_alt_1") for name in once.workload))
@@ -266,7 +266,7 @@ def _is_p3arsec(path: str) -> bool:
 
 
 def _curves(given: Times) -> dict[str, tuple[np.ndarray, np.ndarray]]:
-    """Workload (and size, if several) -> core counts above 1, ascending, and F_c."""
+    """Core counts above 1, ascending, and F_c of each workload (and size, if several)."""
     found: dict[str, tuple[np.ndarray, np.ndarray]] = {}
     profile, most_cores, _ = given.read
     for entry in fractions(profile, most_cores):

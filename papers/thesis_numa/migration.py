@@ -112,7 +112,7 @@ def penalty_by_path(one: Benchmark) -> dict[Path, float]:
 
 
 def _ratios(what: str, penalty: dict[Path, float]) -> dict[Path, list[float]]:
-    """Path -> ratio at each of `REUSE`."""
+    """Ratio of migration to remote access on each path at each of `REUSE`."""
     return {
         path: [migration_over_remote(path, reuse, penalty[path])[what] for reuse in REUSE]
         for path in PATHS
@@ -126,7 +126,7 @@ def _reuse_at(path: Path, ratio: float) -> float:
 
 
 def _curves(number: str, what: str, curves: dict[Path, list[float]], note: str = "") -> Chart:
-    """Chart of a ratio over accesses a byte, a curve for each path."""
+    """Chart of a ratio over accesses a byte, with a curve for each path."""
     beyond = []
     for path, values in curves.items():
         first = next((f"{x:.2g}" for x, value in zip(REUSE, values, strict=True) if value < 1), "")

@@ -219,7 +219,7 @@ def figure_4_9(
 
 
 def simulated(instance: Numa, policy: str, tasks: int, seed: int) -> Simulation:
-    """Simulation of a policy."""
+    """Simulated run of one policy."""
     method, rng = find("numa", policy).resolve(), np.random.default_rng(seed)
     run = method(instance, rng=rng, tasks=tasks).solution
     assert isinstance(run, Simulation)
@@ -229,7 +229,7 @@ def simulated(instance: Numa, policy: str, tasks: int, seed: int) -> Simulation:
 def _percentiles(
     benchmark: Benchmark, rate: float, tasks: int, seed: int, law: Law = "exponential"
 ) -> dict[str, float]:
-    """The 95th percentile of each policy; inf where the load is unstable."""
+    """95th percentile of the response time by policy; inf where the load is unstable."""
     instance = blade_server(benchmark=benchmark.key, rate=rate, law=law)
     runs = {policy: simulated(instance, policy, tasks, seed) for policy in POLICIES}
     return {
@@ -240,7 +240,7 @@ def _percentiles(
 def _throughput_curves(
     key: str, sustained: Mapping[str, float], tasks: int, points: int, seed: int
 ) -> Chart:
-    """Chart of tasks served over tasks arriving by policy; queues grow off the diagonal."""
+    """Chart of tasks served over tasks arriving by policy; off the diagonal queues grow."""
     rates = [round(float(rate), 1) for rate in np.linspace(0.4, 1.05, points) * 6400]
     instances = [blade_server(benchmark=key, rate=rate) for rate in rates]
     served = {
@@ -259,12 +259,12 @@ def _throughput_curves(
 
 
 def _excess(value: float, other: float) -> float:
-    """Relative excess of one percentile over another; infinite when it does not exist."""
+    """Relative excess of one percentile over another; infinite if it does not exist."""
     return np.inf if value == np.inf else value / other - 1
 
 
 def _limits(seed: int, tasks: int, rate: float) -> Iterator[Finding]:
-    """Findings on refusal limits 10, 100 and 1000 for Local and K-means, near saturation."""
+    """Findings on the refusal limits 10, 100 and 1000 for Local and K-means, near saturation."""
     usual = np.inf
     for limit, text in (
         (10, "insufficient in a many-core server"),
@@ -289,7 +289,7 @@ def _limits(seed: int, tasks: int, rate: float) -> Iterator[Finding]:
 
 
 def _order(what: str, rate: Mapping[str, float], key: str) -> Finding:
-    """Finding on the order of rates IB, IP-2, IP-1, Local: nondecreasing or nearly equal."""
+    """Finding on the order of the policies: IB, IP-2, IP-1, Local (compute-intensive: no order)."""
     ordered = ("IB", "IP-2", "IP-1", "Local")
     values = [rate[policy] for policy in ordered]
     benchmark, cause = chosen_benchmarks(key)[0], ""

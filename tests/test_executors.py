@@ -61,17 +61,6 @@ def test_executor_pools_give_same_rows_and_survive_a_death(pool: Any) -> None:
     approved(there.rows[-1]["error"])
 
 
-@pytest.mark.slow
-def test_executor_run_beyond_its_hard_limit_is_a_failed_row(tmp_path: Path) -> None:
-    note = tmp_path / "note"
-    with ThreadPoolExecutor(1) as executor:
-        settings: dict[str, Any] = {"hard_limit": 2.0, "options": {"note": str(note)}}
-        found = cotenant.compare([TINY], [bad.sleeps], executor=executor, **settings)
-    approved(found.rows[0]["error"])
-    if note.exists():
-        assert all(map(bad.gone, map(int, note.read_text().split())))
-
-
 FAILURES: dict[str, tuple[Any, type[Exception] | None]] = {
     "a worker with another version": (
         lambda run, call, *rest: run(pickle.dumps(("0.0.1", *pickle.loads(call)[1:])), *rest),

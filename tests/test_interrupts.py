@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import signal
 import subprocess
 import sys
@@ -230,24 +229,6 @@ room.compare = lambda instances, methods, **rest: compare(
     assert "Traceback" not in stderr
     assert all(bad.gone(int(process)) for process in noted)
     assert {row["stop"] for row in read_rows(out)} <= {"interrupted"}
-
-
-@pytest.mark.slow
-def test_sigterm_to_process_group_is_one_interrupt(tmp_path: Path) -> None:
-    note = tmp_path / "note"
-
-    def terminate() -> None:
-        child = int(bad.waited_for(note))
-        # both signals come to it at the same time
-        for number in (signal.SIGSTOP, signal.SIGTERM, signal.SIGINT, signal.SIGCONT):
-            os.kill(child, number)
-
-    killer = threading.Thread(target=terminate, daemon=True)
-    killer.start()
-    found = cotenant.compare([TINY], [bad.keeps_best, "GR"], jobs=1, options={"note": str(note)})
-    killer.join()
-    stops = [(row["method"], row["stop"]) for row in found.rows]
-    assert stops == [("keeps_best", "interrupted"), ("GR", "finished")]
 
 
 def test_interrupted_experiment_stops_all_experiments(tmp_path: Path) -> None:

@@ -11,16 +11,13 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 from support.messages import approved
 from support.processes import PATIENCE, carrying, cotenant_process, needs_two_cpus, sleeping, until
 
-from cotenant.cluster.measure import supervisor
 from cotenant.cluster.measure.command import TOKEN, Computer
 from cotenant.cluster.measure.jobs import Job, read_jobs
 from cotenant.cluster.measure.measure import measure
@@ -130,34 +127,6 @@ def test_job_with_pipe_as_output_is_not_started(computer: Computer, tmp_path: Pa
     assert computer.visit(MeasurementRequest.once([rest], ["/dev/null"])).error == ""
 
 
-STUCK = """
-import os, runpy, sys, time
-os.chdir = lambda path: time.sleep(600)
-sys.argv = [{script!r}]
-runpy.run_path({script!r}, run_name="__main__")
-"""
-
-
-@pytest.mark.slow
-def test_hanging_start_ends_at_time_limit(computer: Computer, tmp_path: Path) -> None:
-    code = STUCK.format(script=supervisor.__file__)
-    computer.supervisor = [sys.executable, "-I", "-c", code]
-    job = Job("a", ("true",), directory=tmp_path, timeout=0.2)
-    found = in_time(lambda: computer.visit(MeasurementRequest.once([job], [""])))
-    assert found.members[0].error == "timeout after 0.2 s"
-    endless = MeasurementRequest.once([replace(job, timeout=None)], [""])
-    thread = threading.Thread(target=computer.visit, args=(endless,))
-    thread.start()
-    until(lambda: computer._process is not None and bool(below(computer._process.pid)))
-    process = computer._process
-    assert process is not None
-    stuck = below(process.pid)
-    computer.end()  # as when the harness is gone: its end of the pipe is closed
-    thread.join(PATIENCE)
-    assert not thread.is_alive()
-    until(lambda: not any(each.is_running() for each in stuck))
-
-
 def in_time(work: Callable[[], Measurement]) -> Measurement:
     """What comes of work that might not end."""
     found: list[Measurement] = []
@@ -166,13 +135,6 @@ def in_time(work: Callable[[], Measurement]) -> Measurement:
     thread.join(PATIENCE)
     assert found, "it does not end"
     return found[0]
-
-
-def below(number: int) -> list[Any]:
-    try:
-        return list(psutil.Process(number).children(recursive=True))
-    except psutil.Error:
-        return []
 
 
 @pytest.mark.slow

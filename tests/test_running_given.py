@@ -126,9 +126,7 @@ def two_sockets(tmp_path_factory: pytest.TempPathFactory) -> Topology:
     return replace(read_topology(sysfs(folder, TWO_SOCKETS)), allowed=set(range(16)))
 
 
-def test_seats_are_halves_of_one_cache_with_whole_cores(
-    two_sockets: Topology,
-) -> None:
+def test_seats_are_halves_of_one_cache_with_whole_cores(two_sockets: Topology) -> None:
     assert two_sockets.domains() == [(*range(4), *range(8, 12)), (*range(4, 8), *range(12, 16))]
     seats = choose_seats(two_sockets)
     assert (*seats.parts, seats.shared) == ((0, 1, 8, 9), (2, 3, 10, 11), "L3")

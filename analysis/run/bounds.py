@@ -214,8 +214,9 @@ def add(
     >>> import cotenant
     >>> from tempfile import mkdtemp
     >>> folder, tiny = mkdtemp(), cotenant.read("packing/tiny")
-    >>> proof = cotenant.prove(tiny, cotenant.solve(tiny, "min-servers"), folder).file
-    >>> row = add(f"{folder}/table.jsonl", "packing/tiny", proof)
+    >>> result = cotenant.solve(tiny, "min-servers")
+    >>> proof = cotenant.prove(tiny, result, folder).file
+    >>> row = add(f"{folder}/table.jsonl", f"{folder}/packing-{result.fingerprint}.json", proof)
     >>> row["value"], row["bound"], row["status"]
     (4, 4, 'closed')
     """

@@ -221,11 +221,10 @@ def add(
     (4, 4, 'closed')
     """
     path = locate(source)
-    set_name = set_name or path.resolve().parent.name
     fresh = _judged(path, None if proof is None else Path(proof)) | {
         "instance": _seen_from(table, path) if path == Path(source) else os.fspath(source),
         "proof": "" if proof is None else _seen_from(table, Path(proof)),
-        "set": set_name, "date": time.strftime("%Y-%m-%d"),
+        "set": set_name or path.resolve().parent.name, "date": time.strftime("%Y-%m-%d"),
     }  # fmt: skip
     with locked(table, "--table", wait=WAIT):
         rows = read_table(table) if os.path.exists(table) else []

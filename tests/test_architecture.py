@@ -476,7 +476,7 @@ def test_public_functions_and_classes_have_a_docstring() -> None:
 
 BUDGET = {
     "solvers": (40_335, 26_596),
-    "analysis": (20_251, 13_873),
+    "analysis": (20_251, 13_872),
     "instances": (21_343, 14_211),
     "models": (5_160, 3_303),
     "verify": (4_803, 3_517),
@@ -485,7 +485,7 @@ BUDGET = {
     "cluster": (12_960, 8_924),
     "papers": (6_025, 4_395),
     "cli": (3_554, 2_410),
-    "tests": (47_746, 37_761),
+    "tests": (47_676, 37_704),
     "benchmarks": (6_942, 5_377),
 }
 """Lines of each layer's Python files, and those of code (without blanks, comments and docstrings):

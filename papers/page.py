@@ -21,9 +21,10 @@ from ..instances.problem.files import write_text
 from ..instances.problem.text import all_printable
 from . import registry
 from .causes import ALL_OF_THEM, NUMBER, span
-from .experiment import Experiment, Finding, Verdict
+from .experiment import RULED_OUT, Experiment, Finding, Verdict
 
 VERDICTS: tuple[str, ...] = get_args(Verdict)
+_NO_CAUSE = ". No cause of the difference was found; varied were: "
 
 ExperimentRow = dict[str, Any]
 """An experiment that was run, as a JSONL file keeps it: the fields of `ExperimentDocument`."""
@@ -187,7 +188,8 @@ def _notes(entries: Sequence[Finding]) -> tuple[tuple[str, ...], dict[Finding, s
         numbers = ",".join(str(list(kinds).index(kind) + 1) for kind in parts.values())
         refer[entry] = f" ({numbers})" if numbers else ""
     lines = (f"{k}. {span(texts) or texts[0]}" for k, texts in enumerate(kinds.values(), 1))
-    return tuple(lines), refer
+    lines = (line.replace(". cause: ", ". Cause of the difference: ") for line in lines)
+    return tuple(line.replace(f". {RULED_OUT}: ", _NO_CAUSE) for line in lines), refer
 
 
 def findings_table(row: ExperimentRow) -> Table:

@@ -329,11 +329,11 @@ def _finding(name: str, printed: Sequence[float], ours: Sequence[float]) -> Find
         (wrong if abs(apart) > least and abs(expected) > tolerance else close).append(text)
     # 3. In words.
     off = ", ".join(np.array(SCHEMES)[~levels])
-    said = [f"levels off: {off}" if off else "levels hold"]
-    said.append(f"ordering off: {', '.join(wrong)}" if wrong else "ordering holds")
+    said = [f"means other than the printed ones: {off}" if off else "all means are as printed"]
+    order = "the order of the schemes"
+    said.append(f"{order} differs: {', '.join(wrong)}" if wrong else f"{order} is as printed")
     if close:
-        less = f"{', '.join(close)}, too little to tell them apart"
-        said.append(f"{'and' if wrong else 'but for'} {less}")
+        said.append(f"differences too small to count: {', '.join(close)}")
     right: Verdict = "undecided" if close else "reproduced"
     verdict = "differs" if wrong or off else right
     paper_text, ours_text = (_in_words(SCHEMES, values, name) for values in (printed, ours))

@@ -24,7 +24,6 @@ from .causes import ALL_OF_THEM, NUMBER, span
 from .experiment import RULED_OUT, Experiment, Finding, Verdict
 
 VERDICTS: tuple[str, ...] = get_args(Verdict)
-_NO_CAUSE = ". No cause of the difference was found; varied were: "
 
 ExperimentRow = dict[str, Any]
 """An experiment that was run, as a JSONL file keeps it: the fields of `ExperimentDocument`."""
@@ -181,15 +180,14 @@ def _notes(entries: Sequence[Finding]) -> tuple[tuple[str, ...], dict[Finding, s
     refer: dict[Finding, str] = {}
     for entry in entries:
         parts = {part: NUMBER.sub("#", part) for part in entry.note.split("; ") if part}
-        reason = entry.reason.partition(ALL_OF_THEM)[0]
+        reason = entry.reason.partition(ALL_OF_THEM)[0].replace(RULED_OUT, "no cause found in")
         parts |= {reason: reason} if reason else {}
         for part, kind in parts.items():
             kinds.setdefault(kind, []).append(part)
         numbers = ",".join(str(list(kinds).index(kind) + 1) for kind in parts.values())
         refer[entry] = f" ({numbers})" if numbers else ""
     lines = (f"{k}. {span(texts) or texts[0]}" for k, texts in enumerate(kinds.values(), 1))
-    lines = (line.replace(". cause: ", ". Cause of the difference: ") for line in lines)
-    return tuple(line.replace(f". {RULED_OUT}: ", _NO_CAUSE) for line in lines), refer
+    return tuple(lines), refer
 
 
 def findings_table(row: ExperimentRow) -> Table:

@@ -46,6 +46,9 @@ def test_gavel_throughputs_with_job_list_are_read(tmp_path: Path) -> None:
     assert found.together is not None
     assert found.together[:, :, 0].tolist() == [[3, 2.5], [1, np.inf]]  # 0 does not fit
     assert found.together[:, :, 1].tolist() == [[0.5, 0.5], [0.5, np.inf]]  # nor what is missing
+    jobs = put(tmp_path, "jobs.json", json.dumps([["A", 2], "A"]))
+    found = gavel(throughputs(tmp_path), jobs=str(jobs), devices="fast:3", pairs=False)
+    assert (found.names, found.workers.tolist(), found.together) == (("A x1", "A x2"), [1, 2], None)
 
 
 @pytest.mark.parametrize(

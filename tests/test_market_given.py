@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -14,7 +15,7 @@ from cotenant.instances.market import memory
 from cotenant.instances.market.generators import population
 from cotenant.instances.market.profile import fractions, pool, read_pool, read_profile
 from cotenant.instances.market.workloads import WORKLOADS, synthetic_fractions
-from cotenant.instances.problem import InvalidInstance
+from cotenant.instances.problem import InvalidInstance, InvalidOption
 
 DATA = MEASURED / "speedup"
 
@@ -35,6 +36,10 @@ def test_market_population_follows_its_options() -> None:
     assert all(len(set(row)) == 10 for row in places.tolist())
     for group in range(10):  # users of a group share the same servers
         assert (places[10 * group : 10 * group + 10] == places[10 * group]).all()
+    wrong: list[dict[str, Any]] = [{"jobs": 11}, {"low": 0.9, "high": 0.5}, {"groups": 6}]
+    for options in wrong:
+        with refused(InvalidOption):
+            population(users=5, servers=10, rng=np.random.default_rng(0), **options)
 
 
 def test_market_pool_has_published_workloads_and_range() -> None:

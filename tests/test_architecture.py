@@ -485,8 +485,8 @@ BUDGET = {
     "cluster": (12_960, 8_924),
     "papers": (6_025, 4_395),
     "cli": (3_554, 2_410),
-    "tests": (47_676, 37_704),
-    "benchmarks": (6_942, 5_377),
+    "tests": (47_684, 37_712),
+    "benchmarks": (6_943, 5_378),
 }
 """Lines of each layer's Python files, and those of code (without blanks, comments and docstrings):
 whoever adds takes out, or changes a row in a commit of its own that says why.

@@ -55,30 +55,6 @@ convex = solve_convex(cvxpy.Problem(cvxpy.Minimize(cvxpy.sum_squares(y - np.arra
 assert convex.status == "optimal" and abs(convex.objective) < 1e-6, convex
 """
 
-INTERRUPTED = """
-import os, signal, sys, threading
-import numpy as np
-from cotenant.models.program import ProgramBuilder
-from cotenant.solvers.engines import solve_program
-
-rng = np.random.default_rng(0)
-builder = ProgramBuilder()
-weight = rng.integers(50, 150, (15, 90)).astype(float)
-x = builder.columns(90, upper=1, cost=-(weight.mean(axis=0) + rng.integers(0, 9, 90)).round(), integer=True)
-for row in weight:
-    builder.row(x, row, upper=float(row.sum() // 2))
-ctrl_c = threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT))
-
-def report(seconds, objective, bound, text):
-    if objective is not None and not ctrl_c.is_alive() and not ctrl_c.finished.is_set():
-        ctrl_c.start()  # a point is there
-
-answer = solve_program(builder.build(), engine=sys.argv[1], time_limit=600, report=report)
-assert answer.stop == "interrupted", answer
-assert answer.status == "feasible" and answer.point is not None, answer
-assert answer.bound <= answer.objective
-"""
-
 
 def ran(code: str, *arguments: str, warnings: bool = False) -> subprocess.CompletedProcess[str]:
     """A fresh interpreter; warnings are errors unless said otherwise."""
@@ -215,14 +191,6 @@ def test_engine_at_time_limit_keeps_point_and_bound(engine: str) -> None:
     assert answer.bound is not None
     assert answer.objective is not None
     assert answer.bound < answer.objective
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("engine", ["highs", "cp-sat"])
-def test_engine_interrupted_by_ctrl_c_keeps_point(engine: str) -> None:
-    done = ran(INTERRUPTED, engine)
-    assert done.returncode == 0, done.stderr
-    assert done.stdout == ""
 
 
 @pytest.mark.parametrize("engine", ["highs", "cp-sat"])

@@ -95,11 +95,6 @@ def test_lifetimes_policies_by_hand() -> None:
     }  # fmt: skip
 
 
-def test_departures_precede_arrivals_at_equal_time() -> None:
-    instance = Lifetimes([[3]], [3], [0, 0], [0, 4], [4, 6])
-    assert cotenant.solve(instance, "first-fit").solution.host.tolist() == [0, 0]
-
-
 def test_predicted_ends_use_only_past_vms() -> None:
     """Of type 0 lives of 2 and 8 ended by 10: 4 is their mean of logarithms."""
     from cotenant.baselines.lifetimes import expected_by_type

@@ -151,28 +151,15 @@ def test_typical_vm_types_are_most_requested_scored_types():
     assert [part.tolist() for part in policies.typical_types(given, 0.4)] == [[0], [5]]
 
 
-def test_fgd_fills_partly_used_card():
-    given = one_server(9, arrival=[0, 0, 1, 2])
-    found = policies.fragmentation_gradient(given)
-    assert found.totals(4).tolist() == [2, 0, 1, 0]  # both on one card; two cards come too late
-
-
 def test_required_vm_that_fits_nowhere_is_named():
     with refused(NoSolution):
         policies.best_fit_cards(one_server(9, arrival=[0, 0, 1, 2]).replace(partial=False))
 
 
-@pytest.mark.parametrize(
-    "fields",
-    [
-        {"cards": None, "card_demand": None, "card_share": None},
-        {"servers": [np.inf]},
-        {"request": [np.inf, 1, 1, 0]},
-        {"most_per_server": [1, 1, 1, 1]},
-        {"cards": [10**10]},
-    ],
-    ids=str,
-)
+@pytest.mark.parametrize("fields", [
+    {"cards": None, "card_demand": None, "card_share": None}, {"servers": [np.inf]},
+    {"request": [np.inf, 1, 1, 0]}, {"most_per_server": [1, 1, 1, 1]}, {"cards": [10**10]},
+], ids=str)  # fmt: skip
 def test_card_policies_refuse_instances_without_cards(fields):
     given = one_server(9).replace(**fields)
     with refused(InvalidInstance):

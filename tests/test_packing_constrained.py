@@ -29,7 +29,6 @@ from cotenant.solvers.packing.constrained import reduce_ruled
 from cotenant.solvers.packing.fitting import recolored
 from cotenant.solvers.packing.minimum import min_cost, min_servers
 from cotenant.solvers.packing.moves import fewest_moves, moves_bound
-from cotenant.solvers.packing.moves_routes import MovesLimits
 from cotenant.solvers.packing.presolve import presolve
 from cotenant.solvers.packing.rules_as_resources import rules_as_resources
 
@@ -133,14 +132,6 @@ def test_bounds_and_policies_bracket_constrained_optimum() -> None:
             assert moves_bound(instance, found.servers) <= found.moves
 
 
-def test_server_without_zone_counts_in_no_zone_limit() -> None:
-    apart = Packing(
-        capacity=[[1]] * 3, demand=[[1]], request=[3], servers=[1] * 3, zone=("a", "b", ""),
-        limits=(Limit((0,), 1, "zone"),),
-    )  # fmt: skip
-    assert cotenant.solve(apart, "FFD").objective == 3
-
-
 def test_any_constrained_multipliers_give_valid_bounds() -> None:
     rng = np.random.default_rng(0)
     instance, found = next((each, b) for each in states(3, 20) if (b := best(each)))
@@ -190,12 +181,6 @@ def test_interrupt_returns_current_placement(interrupt_at: Any) -> None:
     assert cotenant.solve(two, "fewest-moves", servers=2).objective == 0
     interrupt_at("cotenant.solvers.packing.moves.aggregate_bound")
     assert fewest_moves(two, servers=1).status == "unknown"
-
-
-def test_current_rule_violations_are_repaired() -> None:
-    full = DATABASE.replace(placed=[[0, 0, 3], [1, 1, 3]])
-    result = cotenant.solve(full, "fewest-moves", servers=4)
-    assert (result.status, result.objective) == ("optimal", 2)
 
 
 def test_frontier_of_servers_and_moves_is_exact() -> None:
@@ -253,36 +238,6 @@ def test_aggregate_program_pools_servers_forced_into_use() -> None:
     result = cotenant.solve(instance, "min-servers")
     assert (result.status, result.objective) == ("optimal", 6)
     assert cotenant.solve(instance.replace(request=[1.0] * 4 + [3.0]), "min-servers").bound == 4
-
-
-def test_min_servers_of_tiny_state_is_decided_by_cp_sat() -> None:
-    instance = state(1001390)  # no search for fillings finds its answer
-    found = best(instance)
-    assert found is not None
-    outcome = fewest_moves(instance, limits=MovesLimits(spare=()))
-    assert (outcome.status, outcome.bound) == ("optimal", found.moves)
-
-
-def priced(nodes: int, vms: int, types: int) -> Packing:
-    """A cluster whose classes of servers differ in cost, as rented nodes do."""
-    made = cluster(nodes=nodes, vms=vms, types=types, rng=np.random.default_rng(0))
-    costs = np.random.default_rng(1).choice([290, 384, 504, 680], size=made.classes)
-    return made.replace(cost=costs)
-
-
-@pytest.mark.slow
-def test_cheapest_servers_are_searched_by_decreasing_cost() -> None:
-    """It ended at 14,058, where `min-servers` costs 13,458, and at 11,980 after 60 seconds."""
-
-    def until(seconds: float, cost: float | None, bound: float | None, text: str) -> None:
-        if cost is not None and cost <= 10_700:
-            raise KeyboardInterrupt
-
-    instance = priced(60, 400, 80)
-    result = cotenant.solve(instance, "min-cost", time_limit=300, report=until)
-    assert result.objective is not None
-    assert result.objective <= 10_700
-    assert result.bound == 10_040
 
 
 @pytest.mark.parametrize("seed", seeds(200, 10))

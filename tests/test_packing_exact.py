@@ -23,7 +23,7 @@ from cotenant.solvers.outcome import Status
 from cotenant.solvers.packing.game.algorithm_1 import fuga_algorithm_1
 from cotenant.solvers.packing.game.joint import joint_optimum
 from cotenant.solvers.packing.game.play import equilibrium, fuga
-from cotenant.solvers.packing.game.radicals import Radical, ratio, root, sign
+from cotenant.solvers.packing.game.radicals import Radical, ratio, sign
 from cotenant.solvers.packing.game.strategies import game_of
 from cotenant.solvers.packing.game.tree import fuga_tree
 
@@ -90,14 +90,6 @@ def test_long_powers_are_compared_by_digits_or_reported_undecided() -> None:
     )
     equal = [Radical(Fraction(2), Fraction(9), long / 2), Radical(Fraction(-2), Fraction(3), long)]
     assert sign(equal) is None
-
-
-def test_integer_roots_are_exact() -> None:
-    rng = np.random.default_rng(0)
-    for _ in range(300):
-        number, index = int(rng.integers(1, 10**6)), int(rng.integers(1, 9))
-        assert root(Fraction(number**index, 7**index), index) == Fraction(number, 7)
-        assert root(Fraction(number**index + 1), index) is None or index == 1
 
 
 def test_fuga_reads_exact_decimals() -> None:

@@ -200,25 +200,6 @@ def test_algorithm_1_is_not_the_equilibrium_from_three_servers_on() -> None:
     assert utility_by_hand(THREE, gained, 0, 2.0) > utility_by_hand(THREE, played, 0, 2.0) + 0.6
 
 
-def test_equilibrium_payoffs_of_paper_tree_equal_pygambit() -> None:
-    pygambit = pytest.importorskip("pygambit")
-    tree = game_tree(printed_game())
-    game = pygambit.Game.new_tree(players=["second", "first"])
-    game.append_move(
-        game.root, "second", [str(tree.nodes[n]["action"]) for n in tree.successors(0)]
-    )
-    for node, own in zip(game.root.children, tree.successors(0), strict=True):
-        game.append_move(
-            node, "first", [str(tree.nodes[n]["action"]) for n in tree.successors(own)]
-        )
-        for leaf, mine in zip(node.children, tree.successors(own), strict=True):
-            game.set_outcome(
-                leaf, game.add_outcome([float(x) for x in tree.nodes[mine]["payoffs"]])
-            )
-    found = pygambit.nash.enumpure_solve(game, use_strategic=False).equilibria
-    assert any(abs(profile.payoff("second") - PAYOFFS[C, E][0]) < 1e-3 for profile in found)
-
-
 def test_game_with_more_states_than_allowed_is_refused() -> None:
     with refused(InvalidOption):
         fuga(EXAMPLE, most_states=2)

@@ -177,12 +177,6 @@ def test_services_with_too_many_fillings_are_valid(
         assert (found.status is Status.OPTIMAL) == (found.bound == found.solution.servers)
 
 
-def test_services_keep_better_start_at_time_limit() -> None:
-    best = cotenant.solve(TWO, "min-servers").solution
-    found = min_servers(TWO, start=best, time_limit=1e-9)
-    assert found.solution == best
-
-
 @pytest.mark.parametrize("change", [
     put("steps", 0, "prices", 1, to=lambda y: y + 1),
     put("steps", 0, "scale", to=lambda scale: scale - 1),
@@ -339,6 +333,7 @@ def test_published_mig_loads_have_proved_optima(load: int) -> None:
     assert level.value == level.bound == FEWEST[load - 1]
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not PARVA.is_dir(), reason="the profiles of ParvaGPU are not there")
 def test_published_mig_deployments_are_feasible() -> None:
     done = experiment_named("packing-mig-deployments").run(data=DATA).findings

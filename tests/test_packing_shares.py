@@ -23,7 +23,6 @@ from cotenant.instances.problem import InvalidOption
 from cotenant.solvers.engines import EngineAnswer, solve_program
 from cotenant.solvers.outcome import Clock, Status, Stop
 from cotenant.solvers.packing.dominant_shares import (
-    _Leximin,
     combinations,
     max_min_share,
     max_utilization,
@@ -178,18 +177,6 @@ def test_maximal_combinations_equal_enumeration(brute) -> None:
                 )
             ]
             assert table.tolist() == kept
-
-
-@pytest.mark.slow
-def test_simple_share_bound_is_valid(brute) -> None:
-    rng = np.random.default_rng(1)
-    for _ in range(40):
-        instance = brute.random_cluster(rng, most=2)
-        best = brute.leximin(instance)
-        search = _Leximin(instance, Clock())
-        assert search.shares <= best
-        for level, share in enumerate(best):
-            assert search._simple(level) >= share
 
 
 @pytest.mark.parametrize("method", [max_min_share, max_utilization])

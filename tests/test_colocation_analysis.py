@@ -121,13 +121,13 @@ def test_satisfaction_compares_agents_of_one_type_by_rank() -> None:
     better = paired([0], [1], [2], [0, 0, 2, 2])  # .1 and .1
 
     def of_the_first(old: Pairing, new: Pairing, **options: Any) -> tuple[Any, ...]:
-        row = satisfaction(instance, old, new, **options).rows()[0]
-        return tuple(row[name] for name in ("type", "improved", "degraded", "unchanged"))
+        found = satisfaction(instance, old, new, **options)
+        return tuple(part[0] for part in (found.improved, found.degraded, found.unchanged))
 
-    assert of_the_first(bad, good) == ("0", 2, 0, 0)
-    assert of_the_first(good, bad) == ("0", 0, 2, 0)
-    assert of_the_first(good, better) == ("0", 1, 0, 1)
-    assert of_the_first(bad, good, coupling="random") == ("0", 1.5, 0.0, 0.5)  # .2 to .2 in 1 of 4
+    assert of_the_first(bad, good) == (2, 0, 0)
+    assert of_the_first(good, bad) == (0, 2, 0)
+    assert of_the_first(good, better) == (1, 0, 1)
+    assert of_the_first(bad, good, coupling="random") == (1.5, 0.0, 0.5)  # .2 to .2 in 1 of 4
     assert satisfaction(instance, bad, good, alpha=0.15).totals["improved"] == 0
 
 

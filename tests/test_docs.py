@@ -20,7 +20,6 @@ from support.terminal import run
 
 import cotenant
 from cotenant.analysis.registry import analysis_of
-from cotenant.analysis.report.glossary import WORDS
 from cotenant.catalog import METHODS
 from cotenant.instances.problem import PROBLEM_NAMES
 from cotenant.papers.registry import EXPERIMENTS
@@ -238,12 +237,6 @@ def test_files_and_objects_of_the_package_named_by_pages_exist() -> None:
 def test_front_page_picture_equals_method_results() -> None:
     cover = extension("cover")
     assert cover.FILE.read_text() == cover.drawn(cover.measured())
-
-
-def test_glossary_has_the_terms_that_reports_explain() -> None:
-    page = (DOCS / "glossary.md").read_text()
-    lacking = [word for word, text in WORDS.items() if f"| {word} | {text} |" not in page]
-    assert lacking == []
 
 
 def test_readme_has_at_most_700_words_and_docs_90000() -> None:

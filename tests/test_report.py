@@ -337,19 +337,6 @@ def test_page_shows_frontier_only_with_runs_of_equal_options() -> None:
     approved(other.pictures[0].command)
 
 
-def test_summary_names_best_methods_gaps_and_failures() -> None:
-    rows = [
-        *two_instances(),
-        failed("CO", error="no bandwidth"),
-        failed("CO", "two", error="no bandwidth"),
-    ]
-    said = build_page(rows).problems[0].sentences
-    approved(said[0])
-    approved(said[1])
-    approved(said[2])
-    assert build_page(rows).problems[0].failures is not None
-
-
 # The page
 
 

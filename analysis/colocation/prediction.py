@@ -75,36 +75,12 @@ class Accuracy:
     Attributes
     ----------
     fraction : share sampled.
-    mean, deviation, least : of tau over the repeats.
-    repeats : how many samples were drawn.
+    mean, deviation : of tau over the repeats.
     """
 
     fraction: float
     mean: float
     deviation: float
-    least: float
-    repeats: int
-
-
-@dataclass(frozen=True)
-class AccuracyCurve:
-    """Accuracy of the predictor by share of samples (Cooper figure 12)."""
-
-    instance: str
-    points: tuple[Accuracy, ...]
-
-    def rows(self) -> list[dict[str, object]]:
-        """Rows of the curve, one for each share."""
-        return [
-            {
-                "instance": self.instance,
-                "fraction": p.fraction,
-                "tau": p.mean,
-                "deviation": p.deviation,
-                "least": p.least,
-            }
-            for p in self.points
-        ]
 
 
 @validate_options
@@ -114,7 +90,7 @@ def accuracy_curve(
     *,
     repeats: Annotated[int, AtLeast(1)] = 10,
     rng: np.random.Generator | None = None,
-) -> AccuracyCurve:
+) -> tuple[Accuracy, ...]:
     """Share of preferences that predictions from a sample get right, by share of samples.
 
     Parameters
@@ -138,12 +114,8 @@ def accuracy_curve(
             tau(truth,
             predicted_instance(instance, fraction, generator).penalty) for _ in range(repeats)
         ])  # fmt: skip
-        points.append(
-            Accuracy(
-                fraction, float(scores.mean()), float(scores.std()), float(scores.min()), repeats
-            )
-        )
-    return AccuracyCurve(instance.name, tuple(points))
+        points.append(Accuracy(fraction, float(scores.mean()), float(scores.std())))
+    return tuple(points)
 
 
 def _profiled(instance: Colocation) -> Booleans:

@@ -37,13 +37,11 @@ class Satisfaction:
     Attributes
     ----------
     improved, degraded, unchanged : (T,) agents, whole numbers when the coupling is "sorted".
-    names : of the types.
     """
 
     improved: Floats
     degraded: Floats
     unchanged: Floats
-    names: tuple[str, ...]
 
     @property
     def totals(self) -> dict[str, float]:
@@ -54,17 +52,6 @@ class Satisfaction:
             "unchanged": self.unchanged,
         }
         return {name: float(column.sum()) for name, column in columns.items()}
-
-    def rows(self) -> list[dict[str, object]]:
-        """Rows by type with agents, and a total."""
-        columns = np.stack([self.improved, self.degraded, self.unchanged], axis=1)
-        rows: list[dict[str, object]] = []
-        for name, (better, worse, alike) in zip(self.names, columns.tolist(), strict=True):
-            if better + worse + alike > 0:
-                rows.append(
-                    {"type": name, "improved": better, "degraded": worse, "unchanged": alike}
-                )
-        return [*rows, {"type": "all", **self.totals}]
 
 
 @validate_options
@@ -103,7 +90,7 @@ def satisfaction(
         was, now, agents = pairs(*before[kind], *after[kind])
         better, worse = gains(was, now, alpha), gains(now, was, alpha)
         result[:, kind] = agents[better].sum(), agents[worse].sum(), agents[~better & ~worse].sum()
-    return Satisfaction(result[0], result[1], result[2], instance.names)
+    return Satisfaction(*result)
 
 
 def _by_type(instance: Colocation, pairing: Pairing) -> dict[int, tuple[Floats, Floats]]:

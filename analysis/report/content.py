@@ -1,4 +1,4 @@
-"""Content of the page as data: sentences, tables and pictures, without HTML or drawing."""
+"""Content of the page as data: decisions, tables and pictures, without HTML or drawing."""
 
 from __future__ import annotations
 
@@ -20,7 +20,6 @@ from .picture import Drawing, Picture, once
 from .price_chart import price_chart
 from .read_runs import distinguish, format_counts
 from .significance import significance
-from .summary import problem_sentences
 from .table import Column, Table
 from .tables import comparison_tables, proved, seconds_text, slug
 
@@ -63,7 +62,6 @@ class ProblemPart:
     """Part of the page on one problem: text, tables, profiles, then instances, failures, runs."""
 
     name: str
-    sentences: tuple[str, ...]
     tables: tuple[Table, ...]
     pictures: tuple[PageFigure, ...]
     instances: tuple[InstancePart, ...]
@@ -197,8 +195,8 @@ def _problem(
     if summary_only:
         notes.append("A summary: instances and runs are left out.")
     runs = None if summary_only else _runs(name, rows)
-    sentences, failed = tuple(problem_sentences(lines, metrics)), _failures(name, rows)
-    return ProblemPart(name, sentences, tables, charts, instances, failed, runs, tuple(notes))
+    failed = _failures(name, rows)
+    return ProblemPart(name, tables, charts, instances, failed, runs, tuple(notes))
 
 
 def _instances(

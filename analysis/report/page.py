@@ -17,9 +17,8 @@ from ...instances.problem.option_types import validate_options
 from ...instances.problem.text import all_printable, sanitize_for_terminal
 from ..run.rows import Row
 from .console import require_folder, require_writable
-from .content import MOST_PICTURED, Content, PageFigure, ProblemPart, build_page
+from .content import MOST_PICTURED, PageFigure, ProblemPart, build_page
 from .drawing import require_matplotlib, save_pages, svg
-from .glossary import glossary, meaning
 from .latex import escaped
 from .picture import finding
 from .read_runs import require_answers
@@ -105,7 +104,8 @@ def write_report(
     for name in columns:
         if bare(name).casefold() not in map(str.casefold, headings):
             raise UnknownName("column", name, headings)
-    page = _html(content, progress or (lambda words: None))
+    drawn = content.pictures()
+    page = render_page("comparison.html", content, drawn, progress or (lambda words: None))
     written = [write_text(path, page)]
     for problem in content.problems:
         if figures is not None and problem.drawn():
@@ -113,12 +113,6 @@ def write_report(
         if tables is not None:
             written += _write_tables(problem, Path(tables), width, columns)
     return written
-
-
-def _html(content: Content, progress: Callable[[str], None]) -> str:
-    return render_page(
-        "comparison.html", content, content.pictures(), progress, words=glossary(content)
-    )
 
 
 def render_page(
@@ -170,7 +164,6 @@ def render_page(
         "grouped": grouped,
         "plain": _plain,
         "finding": finding,
-        "meaning": meaning,
     }
     environment.filters["prose"] = _prose
     rendered: str = environment.get_template(template).render(

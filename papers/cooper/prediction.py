@@ -41,7 +41,7 @@ def figure_12(*, given: Setting = _FIVE, repeats: int = 30) -> Parts:
     # 1. The share of preferences predicted correctly (eq. 2) against the share sampled.
     rng = np.random.default_rng(given.seed)
     curve = accuracy_curve(given.types.base, _SHARES, repeats=repeats, rng=rng)
-    points = {point.fraction: point for point in curve.points}
+    points = {point.fraction: point for point in curve}
     for share, paper in PRINTED.items():
         mean, deviation = points[share].mean, points[share].deviation
         yield compare(f"preferences right with {100 * share:.0f} % sampled", f"{100 * paper:.0f} %",

@@ -76,8 +76,6 @@ def run() -> Simulation:
 def test_simulation_record_agrees_with_metrics(run: Simulation) -> None:
     kept, measured = record(HOT, run), metrics(HOT, run)
     assert kept["served"] == pytest.approx(measured["served_rate"])
-    assert kept["power"] == pytest.approx(measured["link_power"])
-    assert kept["refusals"] == pytest.approx(measured["refusals"])
     names = ("share_local", "share_1hop", "share_2hop", "share_blade")
     assert kept["shares"] == pytest.approx([measured[name] for name in names], rel=1e-4)
     assert len(json.dumps(kept)) < 1000

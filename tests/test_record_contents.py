@@ -122,8 +122,6 @@ def test_assignment_record_agrees_with_metrics() -> None:
     for method in ("SM", "DA1"):
         result = cotenant.solve(instance, method)
         record = admission.record(instance, result.solution)  # type: ignore[arg-type]
-        assert record["blocking_pairs"] == result.metrics["blocking_pairs"]
-        assert record["total_speed"] == pytest.approx(result.metrics["total_speed"], rel=DIGITS)
         assert sum(record["speeds"]) == pytest.approx(result.metrics["total_speed"], rel=DIGITS)
         assert record["refused"] == sum(speed == 0 for speed in record["speeds"])
         assert np.mean(record["vm_fill"]) == pytest.approx(result.metrics["cores_used"], rel=1e-2)

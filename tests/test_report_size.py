@@ -34,9 +34,6 @@ def test_once_removes_equal_pictures() -> None:
     kept = once([LINE, other, moved])
     assert [each.name for each in kept] == ["a", "c"]
     approved(kept[0].note)
-    points = replace(LINE, metrics=("penalty", "slack"))
-    again = replace(moved, metrics=("slack", "penalty"))
-    assert [each.name for each in once([points, again])] == ["a"]
     cells = HeatMap("m", "M", "x", "y", ("a",), ("b",), ((1.0,),), "v", "map")
     assert len(once([cells, replace(cells, name="n"), replace(cells, values=((2.0,),))])) == 2
 

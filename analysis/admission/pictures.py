@@ -1,4 +1,4 @@
-"""Pictures of assignments: speeds, use of VMs and core types, stability."""
+"""Pictures of assignments: speeds, and use of VMs and core types."""
 
 from __future__ import annotations
 
@@ -10,16 +10,14 @@ import numpy as np
 from ...instances.admission import (
     Admission,
     Assignment,
-    blocking_pairs,
     job_speeds,
     speeds_on,
-    total_speed,
 )
 from ...instances.admission.instance import answer_table
 from ...instances.problem.answer_table import labels
 from ...instances.problem.option_types import validate_options
 from ..report.by_method import map_by_method, sorted_curves
-from ..report.picture import BlockChart, Chart, Picture, Series, answer_blocks
+from ..report.picture import BlockChart, Picture, Series, answer_blocks
 from ..report.picture_data import (
     Records,
     evenly,
@@ -43,7 +41,7 @@ def record(instance: Admission, assignment: Assignment) -> dict[str, Any]:
     `refused` jobs that are not assigned; `speeds` of all jobs in increasing order, 0 for those that
     are not assigned, at `MOST_VALUES` even shares of them when there are more; `alone` the same for
     each job's speed on the VM that would serve it best were it empty; `vm_fill` and `type_fill`,
-    cores in use over cores there, -1 where there is none; `blocking_pairs`, `total_speed`.
+    cores in use over cores there, -1 where there is none.
     """
     best = speeds_on(instance, instance.cores).max(axis=1)
     used, there = assignment.used_cores(instance.machines), instance.cores
@@ -58,18 +56,16 @@ def record(instance: Admission, assignment: Assignment) -> dict[str, Any]:
         "vm": shown.tolist(),
         "vm_fill": _fill(used.sum(axis=1)[shown], there.sum(axis=1)[shown]),
         "type_fill": _fill(used.sum(axis=0)[kinds], there.sum(axis=0)[kinds]),
-        "blocking_pairs": blocking_pairs(instance, assignment).count,
-        "total_speed": float(f"{total_speed(instance, assignment):.6g}"),
     }
 
 
 @validate_options
 def pictures(rows: Sequence[Row]) -> list[Picture]:
-    """Pictures of one instance's runs: speeds, use of VMs and core types, and stability."""
+    """Pictures of one instance's runs: speeds, and use of VMs and core types."""
     found = records_by_method(rows, "speeds")
     if not found:
         return []
-    return [_speeds(found), _fill_of(found, "vm"), _fill_of(found, "type"), _stability(found)]
+    return [_speeds(found), _fill_of(found, "vm"), _fill_of(found, "type")]
 
 
 def _speeds(found: Records) -> Picture:
@@ -109,24 +105,6 @@ def _fill_of(found: Records, kind: str) -> Picture:
         f"{extremes(middle, '.0%')}.",
         shown_of(len(names), first["machines"],
         "VMs are shown, evenly spaced") if kind == "vm" else "", worse="low",
-    )  # fmt: skip
-
-
-def _stability(found: Records) -> Picture:
-    series = []
-    for method, records in found.items():
-        pairs, speeds = (
-            tuple(record[key] for record in records) for key in ("blocking_pairs", "total_speed")
-        )
-        each = zip(pairs, speeds, strict=True)
-        tips = tuple(f"{method}: {number} pairs, speed {speed:g}" for number, speed in each)
-        series.append(Series(method, pairs, speeds, "points", tips=tips))
-    return Chart(
-        "admission-stability", "Total speed against blocking pairs", "blocking pairs of job and VM",
-        "total speed (work per unit of time)", tuple(series),
-        f"Each run as a point. Mean total speed: {extremes(mean(found, 'total_speed'), '.5g')}. "
-        f"Mean blocking pairs: {extremes(mean(found, 'blocking_pairs'), '.4g')}.",
-        metrics=("blocking_pairs", "total_speed"),
     )  # fmt: skip
 
 

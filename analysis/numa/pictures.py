@@ -1,4 +1,4 @@
-"""Pictures of policies on a blade server: response times, distances, power, refusals."""
+"""Pictures of policies on a blade server: response times, and distances from the data."""
 
 from __future__ import annotations
 
@@ -10,39 +10,24 @@ import numpy as np
 from ...instances.numa.answer import CURVE, Flow, Simulation
 from ...instances.numa.feasible import answer_table, flow_by_distance
 from ...instances.numa.instance import Numa
-from ...instances.numa.technology import THESIS
 from ...instances.problem.option_types import validate_options
 from ..report.by_method import bars_by_method
 from ..report.picture import BlockChart, Chart, Picture, Series, answer_blocks
-from ..report.picture_data import Records, extremes, mean, means, records_by_method, rounded
+from ..report.picture_data import Records, extremes, means, records_by_method, rounded
 from ..run.rows import Row
-from .metrics import link_power
 
 WIDE, LOWEST = 5.0, 0.05
 """Curves whose ends differ by more than this factor have a logarithmic axis from this quantile."""
 
 
 @validate_options
-def record(
-    instance: Numa,
-    solution: Simulation | Flow,
-    *,
-    ht_energy: float = THESIS.ht_energy,
-    pcie_energy: float = THESIS.pcie_energy,
-    pcie_hops: float = THESIS.pcie_hops,
-) -> dict[str, Any]:
+def record(instance: Numa, solution: Simulation | Flow) -> dict[str, Any]:
     """Numbers that the pictures of an answer draw, below 1 kB.
 
-    `rate` that arrives and `served` [tasks/s], `shares` of the tasks by distance (0 hops, 1 hop,
-    ..., another blade), `power` of the links at the rate served [W]; of a simulation also `stable`,
-    `refusals` per task, and, when stable, the quantiles of the response time at `levels`, `curve`
-    [s].
-
-    Parameters
-    ----------
-    ht_energy, pcie_energy, pcie_hops : see `link_energy`.
+    `served` [tasks/s], `shares` of the tasks by distance (0 hops, 1 hop, ..., another blade); of a
+    simulation also `stable` and, when stable, the quantiles of the response time at `levels`,
+    `curve` [s].
     """
-    energy = {"ht_energy": ht_energy, "pcie_energy": pcie_energy, "pcie_hops": pcie_hops}
     rate = (
         flow_by_distance(instance, solution)
         if isinstance(solution, Flow)
@@ -50,14 +35,11 @@ def record(
     )
     total = float(rate.sum())
     found: dict[str, Any] = {
-        "rate": instance.rate,
         "served": total,
         "shares": rounded((rate.sum(axis=0) / total).tolist(), 5) if total > 0 else [],
-        "power": link_power(instance, solution, **energy),
     }
     if isinstance(solution, Simulation):
         found["stable"] = solution.stable
-        found["refusals"] = solution.refused / max(int(solution.served.sum()), 1)
         if solution.stable and len(solution.curve):
             found["levels"], found["curve"] = list(CURVE), rounded(solution.curve.tolist(), 5)
     return found
@@ -65,12 +47,10 @@ def record(
 
 @validate_options
 def pictures(rows: Sequence[Row]) -> list[Picture]:
-    """Pictures of one instance's runs: response times, shares by distance, link power by rate,
-    refusals.
-    """
+    """Pictures of one instance's runs: response times, and shares by distance."""
     by_method = records_by_method(rows, "served")
     drawn: list[Picture] = []
-    if curves := _with(by_method, "curve"):
+    if curves := records_by_method(rows, "curve"):
         drawn.append(_response_chart(by_method, curves))
     placed = {
         method: records
@@ -78,18 +58,8 @@ def pictures(rows: Sequence[Row]) -> list[Picture]:
         if all(each["shares"] for each in records)
     }
     if placed:
-        drawn += [_distance_chart(placed), _power_chart(placed)]
-    if refused := _with(by_method, "refusals"):
-        drawn.append(_refusal_chart(refused))
+        drawn.append(_distance_chart(placed))
     return drawn
-
-
-def _with(by_method: Records, name: str) -> Records:
-    """Records that have an entry."""
-    chosen = {
-        method: [each for each in records if name in each] for method, records in by_method.items()
-    }
-    return {method: records for method, records in chosen.items() if records}
 
 
 def _response_chart(by_method: Records, curves: Records) -> Chart:
@@ -135,35 +105,6 @@ def _distance_chart(by_method: Records) -> Chart:
         ("distance from the task's data", "share of the tasks"), [*hops, "another blade"], shares,
         "Share of the tasks at each distance from their data, by method. Local, in percent: "
         f"{extremes(local, '.4g')}.", f"Of the tasks that finished{_seeds(by_method)}.",
-    )  # fmt: skip
-
-
-def _power_chart(by_method: Records) -> Chart:
-    """Chart of link power at the rate that each method serves."""
-    series, power = [], mean(by_method, "power")
-    for method, served in mean(by_method, "served").items():
-        tip = f"{method}: {served:.6g} tasks/s, {power[method]:.4g} W"
-        series.append(Series(method, (served,), (power[method],), "points", tips=(tip,)))
-    every = "; ".join(entry.tips[0] for entry in series)
-    arriving = next(iter(by_method.values()))[0]["rate"]
-    return Chart(
-        "link-power", "Link power against the rate served", "served [tasks/s]", "link power [W]",
-        tuple(series),
-        f"Link power of each method at the rate it serves; {arriving:g} tasks/s arrive. {every}.",
-        note=f"{arriving:g} tasks/s arrive. A flow serves the rate its program asks for, "
-        f"which may be more{_seeds(by_method)}.", metrics=("served_rate", "link_power"),
-    )  # fmt: skip
-
-
-def _refusal_chart(by_method: Records) -> Chart:
-    """Chart of the number of cores that a task declines."""
-    refused = mean(by_method, "refusals")
-    return bars_by_method(
-        "refusals", "Refusals", ("policy", "refusals per task"), [*refused],
-        {"refusals per task": [*refused.values()]},
-        "Mean number of cores that a task declines before it runs, by policy: "
-        f"{extremes(refused, '.4g')}.",
-        f"Of the tasks that finished in the window{_seeds(by_method)}.",
     )  # fmt: skip
 
 

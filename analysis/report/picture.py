@@ -62,7 +62,6 @@ class Chart:
     command : what draws it again; "" until it is known.
     x_scale, y_scale : of the axes; "time" (x alone): seconds since 1970 in UTC, shown as dates.
     note : what a reader must know to read it right.
-    metrics : the two that are drawn, when each method is a point of a map: it is drawn once.
     """
 
     name: str
@@ -75,7 +74,6 @@ class Chart:
     x_scale: Scale = "linear"
     y_scale: Scale = "linear"
     note: str = ""
-    metrics: tuple[str, ...] = ()
 
     def table(self) -> Table:
         """Table of the numbers of the chart."""
@@ -278,7 +276,7 @@ def once(pictures: Iterable[Picture]) -> list[Picture]:
             kept.append(picture)
         else:
             known = kept[same]
-            if known.title.lower() != picture.title.lower() and not _mapped(known, picture):
+            if known.title.lower() != picture.title.lower():
                 note = f"{known.note} The same picture: {picture.title}.".strip()
                 kept[same] = replace(known, note=note)
     return kept
@@ -290,7 +288,7 @@ def _same(known: Picture, picture: Picture) -> bool:
             [(each.name, each.x, each.y, each.style) for each in chart.series]
             for chart in (known, picture)
         ]
-        return _mapped(known, picture) or drawn[0] == drawn[1]
+        return drawn[0] == drawn[1]
     if isinstance(known, HeatMap) and isinstance(picture, HeatMap):
         return (known.x_names, known.y_names, known.values) == (
             picture.x_names,
@@ -298,13 +296,6 @@ def _same(known: Picture, picture: Picture) -> bool:
             picture.values,
         )
     return False
-
-
-def _mapped(known: Picture, picture: Picture) -> bool:
-    """Whether two pictures draw methods as points over the same two metrics."""
-    if not (isinstance(known, Chart) and isinstance(picture, Chart)):
-        return False
-    return bool(known.metrics) and set(known.metrics) == set(picture.metrics)
 
 
 def _words(*texts: str) -> set[str]:

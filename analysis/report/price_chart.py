@@ -99,7 +99,6 @@ def price_chart(
         alt=_alt(fair, efficient, proved, points),
         x_scale=_scale(fair, across),
         note=_note(frontier, fair, sign, len(proved), lines, missing),
-        metrics=(fair.name, efficient.name),
     )
 
 

@@ -476,7 +476,7 @@ def test_public_functions_and_classes_have_a_docstring() -> None:
 
 BUDGET = {
     "solvers": (40_335, 26_596),
-    "analysis": (20_251, 13_872),
+    "analysis": (19_928, 13_625),
     "instances": (21_343, 14_211),
     "models": (5_160, 3_303),
     "verify": (4_803, 3_517),
@@ -485,7 +485,7 @@ BUDGET = {
     "cluster": (12_960, 8_924),
     "papers": (6_025, 4_395),
     "cli": (3_554, 2_410),
-    "tests": (47_326, 37_414),
+    "tests": (47_291, 37_385),
     "benchmarks": (6_943, 5_378),
 }
 """Lines of each layer's Python files, and those of code (without blanks, comments and docstrings):

@@ -267,12 +267,12 @@ class Accelerators(Instance["TimeShares"]):
 
 
 def has_steps(instance: Accelerators) -> bool:
-    """Whether it is known how many steps jobs have left."""
+    """Whether an instance says how many steps jobs have left."""
     return instance.steps is not None
 
 
 def has_entities(instance: Accelerators) -> bool:
-    """Whether it is known who owns the jobs."""
+    """Whether an instance says which entity owns the jobs."""
     return instance.entity is not None
 
 

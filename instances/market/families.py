@@ -138,7 +138,7 @@ class QuasiLinear(Linear):
         return np.where(market.active, np.maximum(worth, keeping), 0.0)
 
     def best(self, market: Market, price: Floats, reply: Floats | None = None) -> Floats:
-        """(n,) of the best reply, money that is kept counted as it is."""
+        """(n,) utility of each best reply, with money kept counted at its value."""
         value = np.ones(market.users)
         np.maximum.at(value, market.user, market.work / price[market.server])
         return np.where(market.active, market.budget * value, 0.0)

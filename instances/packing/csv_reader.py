@@ -161,7 +161,7 @@ def _place(row: CsvRow, column: str, name: str, places: dict[str, int]) -> int:
 
 
 class _Things:
-    """The rows of a table: VMs or hosts, each with its amounts, as they are written."""
+    """Rows of a table of VMs or of hosts, each with its amounts as written."""
 
     def __init__(self, table: CsvTable) -> None:
         by_name = table.by_name("name", ". Write its number as count")

@@ -569,7 +569,7 @@ def asks_enough(instance: Packing) -> bool:
 
 
 def serves_all(instance: Packing) -> bool:
-    """The same, where requests alone say which VMs are to be placed."""
+    """Whether every VM wanted is to be placed and requests alone say which, without services."""
     return asks_enough(instance) and not instance.services
 
 
@@ -591,12 +591,12 @@ def fixed_servers(instance: Packing) -> bool:
 
 
 def shared_servers(instance: Packing) -> bool:
-    """The same, where no request must be served whole."""
+    """Whether servers are of given number, open to any VM, and no request must be served whole."""
     return fixed_servers(instance) and only_caps(instance)
 
 
 def placed_now(instance: Packing) -> bool:
-    """Whether it says what runs now, and all VMs are to be placed."""
+    """Whether an instance says what runs now, and all VMs are to be placed."""
     return serves_all(instance) and instance.placed is not None
 
 

@@ -42,7 +42,7 @@ class Service:
 
     @property
     def most(self) -> tuple[int, ...]:
-        """VMs of each of its types beyond which more of them are of no use."""
+        """VMs of each type of the service beyond which more are of no use."""
         return tuple(-(-self.rate // rate) for rate in self.rates)
 
 
@@ -92,7 +92,7 @@ def require_services(instance: Any) -> None:
 
 
 def rates_given(instance: Any, total: Integers) -> list[tuple[int, Service]]:
-    """What the VMs placed (s,) give each service."""
+    """The rate that the VMs placed (s,) give each service."""
     vms = total.tolist()
     return [
         (sum(vms[i] * rate for i, rate in zip(one.types, one.rates, strict=True)), one)

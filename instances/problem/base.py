@@ -55,7 +55,7 @@ class SignatureErrors(type):
     __signature__ = _OfConstructor()
 
     def __call__(cls: type[Made], *values: Any, **fields: Any) -> Made:
-        """The object of these values; InvalidOption where they do not fit the signature."""
+        """Construct the object; InvalidOption for arguments that do not fit the signature."""
         try:
             return cast("Made", type.__call__(cls, *values, **fields))
         except TypeError:
@@ -133,12 +133,12 @@ class Instance(_Record, Generic[Answer]):
 
     @property
     def size(self) -> int:
-        """What the time of a policy grows with, about: the entries of the tables that it reads."""
+        """Size of the instance by which the time of a policy grows: entries of its tables."""
         return 0
 
     @property
     def beyond_proofs(self) -> str:
-        """What of it the checker of proofs does not know, in words; "" where it knows all."""
+        """What of the instance the verifier of proofs does not model; "" where it models all."""
         return ""
 
     @property

@@ -34,13 +34,13 @@ class InvalidInstance(CotenantError, ValueError):
         super().__init__(explain(field, seen, expected, cure))
 
     def within(self, place: str) -> InvalidInstance:
-        """The same error with the place (a file and line) in front of its message."""
+        """This error with a file and line in front of its message."""
         placed = InvalidInstance(self.field, self.seen, "")
         placed.args = (f"{place}: {self}",)
         return placed
 
     def of(self, field: str) -> InvalidInstance:
-        """The same error of a field by another name, as with labels for places."""
+        """This error with another name of the field, such as one with labels for indices."""
         named = InvalidInstance(field, self.seen, "")
         named.args = (str(self).replace(self.field, field, 1),)
         return named

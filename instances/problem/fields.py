@@ -140,12 +140,12 @@ class FieldType:
 
     @property
     def infinite(self) -> bool:
-        """Whether its numbers may be infinite: null in JSON."""
+        """Whether the numbers of the field may be infinite: null in JSON."""
         return self.json.nulls or any(limits.infinite for limits in self.limits)
 
 
 def field_types(record: type) -> tuple[FieldType, ...]:
-    """What the fields of an instance's class take, in order, by their annotations."""
+    """Types of the fields of an instance's class, in order, by their annotations."""
     return _field_types(cast("Hashable", record))
 
 
@@ -226,7 +226,7 @@ def set_fields(instance: Any) -> dict[str, int]:
 def _with_index_range(
     field: FieldType, lengths: Mapping[str, int], counted: Mapping[str, str]
 ) -> FieldType:
-    """The field, of which the range of an index is the length of its axis."""
+    """The field with the length of its axis as the range of its indices."""
     if field.index is None:
         return field
     noun = counted[field.index.axis]
@@ -288,7 +288,7 @@ MOST_DECIMALS = 6
 
 
 def decimals(value: float) -> int:
-    """How many digits a finite number has behind the point, as it is written shortest."""
+    """Number of decimals of a finite number in its shortest form."""
     return max(0, -int(Decimal(repr(value)).normalize().as_tuple().exponent))
 
 

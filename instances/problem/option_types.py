@@ -121,7 +121,7 @@ class OptionType:
 
     @property
     def choices(self) -> tuple[Any, ...]:
-        """The values of its Literal types."""
+        """The values of the Literal types of the option."""
         return tuple(
             value
             for hint, _ in self.branches
@@ -153,7 +153,7 @@ class OptionType:
 
     @property
     def limited(self) -> bool:
-        """Whether it refuses anything: what is no type of its own the function must check."""
+        """Whether the rule refuses anything; values of other types the function itself checks."""
         return not self.takes(self)
 
     def takes(self, value: Any) -> bool:
@@ -397,7 +397,7 @@ def _is_ndarray(kind: Any) -> bool:
 
 
 def _is_array(value: Any, of: Any = None) -> bool:
-    """Whether numpy makes numbers of it, or true and false.
+    """Whether numpy converts a value to an array of numbers or of booleans.
 
     Parameters
     ----------

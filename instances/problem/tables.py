@@ -103,7 +103,7 @@ class CsvTable:
         self._reached = max(self.places[name] for name in needed) + 1 if ragged else None
 
     def require(self, *needed: str) -> None:
-        """Raise InvalidFile for the first of these columns that is missing."""
+        """Raise InvalidFile for the first of the needed columns that is missing."""
         if len(needed) > 1 and len(self.columns) == 1 and needed != tuple(self.columns):
             raise InvalidFile(
                 f"{self.path}, line 1: one column only, {shortened(self.columns[0])}; expected "
@@ -131,7 +131,7 @@ class CsvTable:
 
     @property
     def written(self) -> str:
-        """How it is written, where that is not with commas and decimal points; to be said."""
+        """Separator and decimal mark of the table, in words, where they are unusual; else ""."""
         words = [_SEPARATORS.get(self.delimiter, "")]
         words += ["decimal commas"] if "," in self.marks else []
         return " and ".join(word for word in words if word)

@@ -86,7 +86,7 @@ def all_printable(value: Any) -> Any:
 
 
 def shortened(value: object) -> str:
-    """A value as Python writes it, cut where it is long."""
+    """The `repr` of a value, cut to 60 characters."""
     text = _REPR.repr(value)
     return text if len(text) <= 60 else f"{text[:57]}..."
 

@@ -75,7 +75,7 @@ class Accounts:
         return self.log.unit
 
     def cut(self, length: int | None = None, most: int = MOST_UNITS) -> Accounts:
-        """The same on machines cut into parts, at most so many in all, so that shares are what was
+        """Accounts on machines cut into parts, at most so many in all, so that shares are as
         given: exactly, or as near as 64 bits hold the utilities of windows of so many seconds (all
         of the log if None).
         """

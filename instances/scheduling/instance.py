@@ -227,7 +227,7 @@ class Scheduling(Instance["Schedule"]):
 
     @property
     def size(self) -> int:
-        """Some forty steps for each job."""
+        """Forty steps of a policy for each job."""
         return 40 * self.jobs
 
     @property
@@ -242,7 +242,7 @@ class Scheduling(Instance["Schedule"]):
 
     @property
     def beyond_proofs(self) -> str:
-        """What of it the checker of proofs does not know."""
+        """What of the instance the verifier of proofs does not model."""
         if self.sequential:
             return ""
         what = "machines of different speeds" if self.processors is None else "parallel jobs"

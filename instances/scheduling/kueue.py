@@ -41,7 +41,7 @@ Object = Mapping[str, Any]
 
 @dataclass
 class _Reading:
-    """What the objects have said so far.
+    """State of the reader: what the objects read so far say.
 
     Attributes
     ----------
@@ -325,7 +325,7 @@ def _read_workload(item: Object, reading: _Reading) -> None:
 
 
 def _notes(of_kind: Mapping[str, list[Object]], reading: _Reading) -> Iterator[str]:
-    """What the file cannot say, and where it contradicts itself."""
+    """Sentences on what the file lacks, and where it contradicts itself."""
     finished = reading.finished
     first = f", the first of {_day(min(finished))}" if finished else ""
     yield (

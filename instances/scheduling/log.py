@@ -317,7 +317,7 @@ def of_partition(log: Log, name: str) -> Log:
 
 
 def released_when_eligible(log: Log) -> Log:
-    """The same jobs, each released when it became eligible to start, not when it was submitted."""
+    """The log with each job released when it became eligible to start, not when submitted."""
     if log.eligible is None:
         return log
     began = log.submit + log.wait
@@ -339,7 +339,7 @@ def most_processors(log: Log) -> int:
 
 
 def of_jobs(log: Log, chosen: Integers) -> Log:
-    """The jobs at these places, in this order."""
+    """The log restricted to the jobs of these indices, in this order."""
     return replace(
         log,
         submit=log.submit[chosen], wait=log.wait[chosen], run=log.run[chosen],

@@ -55,7 +55,7 @@ class _BadLine(Exception):
 
 @dataclass
 class _Reading:
-    """What the lines have said so far."""
+    """State of the reader: what the lines read so far say."""
 
     jobs: dict[object, tuple[object, ...]] = field(default_factory=dict)
     counts: Counter[str] = field(default_factory=Counter)
@@ -122,7 +122,7 @@ def read_sacct(
 
 @dataclass(frozen=True)
 class SlurmNode:
-    """A node as scontrol shows it; of its CPUs those for jobs."""
+    """A node as scontrol shows it, with the CPUs that jobs may use."""
 
     name: str
     partitions: tuple[str, ...]
@@ -297,7 +297,7 @@ def _cells(line: str, mark: str, names: list[str], place: dict[str, int]) -> lis
 
 def _read_line(cells: list[str], place: dict[str, int], reading: _Reading) -> None:
     def cell(*names: str) -> str:
-        """The first of these columns that is there and not empty."""
+        """Text of the first of the named columns that is not empty."""
         for name in names:
             if name in place and (text := cells[place[name]].strip()):
                 return text
@@ -429,7 +429,7 @@ def remarks(log: Log, nodes: Sequence[SlurmNode] = (), unit: str = "cpu") -> Ite
 
 
 def _these(log: Log, chosen: list[int]) -> str:
-    """How many jobs, and the first of them by name."""
+    """Number of the chosen jobs, and the names of the first three."""
     names = ", ".join(log.jobs[n] for n in chosen[:3])
     return f"{len(chosen)} ({names}{', ...' if len(chosen) > 3 else ''})"
 

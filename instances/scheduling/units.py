@@ -74,25 +74,25 @@ class Unit:
 
     @property
     def key(self) -> str:
-        """Its hours as a part of a name in JSON."""
+        """Hours of the unit as part of a name in JSON."""
         return re.sub(r"[^a-z0-9]+", "_", self.hours.lower())
 
     @property
     def plural(self) -> str:
-        """Many of it as a name in JSON."""
+        """Plural of the unit as a name in JSON."""
         return self.key.replace("core_hours", "cpu_hours").removesuffix("_hours") + "s"
 
     def whole(self, amounts: Amounts) -> int:
-        """How much of it, in `parts`, there is among resources, see `exact`."""
+        """Amount of the unit among resources, in `parts`, see `exact`."""
         return int(self.exact(amounts))
 
     def exact(self, amounts: Mapping[str, Any]) -> Fraction:
-        """The same where a resource may be a fraction."""
+        """Exact amount of the unit among resources, which may be fractions."""
         return Fraction(amount_of(amounts, self.resource))
 
     @property
     def nouns(self) -> str:
-        """Many of it, for people."""
+        """Plural of the unit, for people."""
         return self.noun if self.noun == "GiB" else f"{self.noun}s"
 
     def count(self, number: str) -> str:
@@ -141,7 +141,7 @@ def named_numbers(text: str, option: str, expected: str) -> dict[str, Fraction]:
 
 
 def amount_of(amounts: Amounts, resource: str) -> int:
-    """How much of a resource there is; where only types of GPU are named, all GPUs are theirs."""
+    """Amount of a resource; all GPUs are those of the named types where only types are named."""
     if resource == GPU and GPU not in amounts:
         return sum(number for name, number in amounts.items() if name.startswith(f"{GPU}:"))
     return amounts.get(resource, 0)

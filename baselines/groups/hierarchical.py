@@ -97,6 +97,7 @@ def _stage(
     instance: Groups, place: int, kinds: Kinds, wanted: dict[int, int], last: bool, clock: Clock
 ) -> Kinds | None:
     """Match groups into a number of each size, at least penalty."""
+    # 1. pairs of groups whose sizes add up to a target
     groups = list(kinds)
     size = np.array([len(group) for group in groups])
     pairs: list[tuple[int, int, int]] = []  # two groups (the same twice for itself alone), target
@@ -111,6 +112,7 @@ def _stage(
             for other in np.flatnonzero(size == small).tolist()
             if large > small or one <= other
         ]
+    # 2. the penalty of each pair joined
     joined = [groups[one] + (groups[other] if other >= 0 else ()) for one, other, _ in pairs]
     width = max(wanted)
     rows = ascending(np.array([[*types, *[-1] * (width - len(types))] for types in joined]))
@@ -120,6 +122,7 @@ def _stage(
     # a group that a table lacks may be part of one that it has
     if not last and instance.model == "table":
         cost[barred], barred = width, np.zeros_like(barred)
+    # 3. how often each is joined: a matching, or an integer program
     have = np.array([kinds[group] for group in groups])
     first, second, target_of = np.array(pairs).T
     paired = second >= 0
@@ -142,6 +145,7 @@ def _stage(
         if answer.point is None:
             return None
         number = np.rint(answer.point)
+    # 4. the groups that this makes
     matched: Kinds = {}
     for at in np.flatnonzero(number).tolist():
         types = tuple(sorted(joined[at], reverse=True))

@@ -154,6 +154,7 @@ def _placed(
     """Place VMs in the order of arrival on servers scored by a policy of `arrival_kernels`."""
     from . import arrival_kernels as kernels
 
+    # 1. what the policies cannot do is refused
     generator = rng or np.random.default_rng(0)
     if instance.cards is None:
         raise InvalidInstance(
@@ -165,6 +166,7 @@ def _placed(
         raise_first_invalid(name, values, np.isinf(values), "a number", "Write how many there are")
     wanted, number = instance.requested.astype(np.int64), float(instance.server_count.sum())
     require_time(float(wanted.sum()), A_SERVER * number, time_limit)
+    # 2. the order of arrival, and the cluster as arrays
     kind = instance.server_class
     arrival = instance.arrival
     if arrival is None:
@@ -194,6 +196,7 @@ def _placed(
         times,
         instance.card_units,
     )
+    # 3. place one VM after the other
     free, room = instance.capacity[kind], (slots < installed[:, None]) * instance.card_units
     draw = generator.random((len(arrival), 2))
     host = kernels.place(getattr(kernels, policy), cluster, np.array(arrival), free, room, draw)

@@ -110,6 +110,7 @@ def share_program(
     types : those that are placed, of an instance without pairs; all when not given.
     others : (2, D) devices that the other types use, and how many more for each 1 of theta.
     """
+    # 1. the placements of the types wanted
     kinds, count = len(instance.devices), instance.types
     unit, there = shaped("unit", unit, count), instance.count > 0
     floor = np.where(there, 0.0 if floor is None else shaped("floor", floor, count), 0.0)
@@ -125,6 +126,7 @@ def share_program(
     jobs, devices = np.maximum(instance.count, 1.0), np.maximum(instance.devices, 1)
     used, more = np.zeros((2, kinds)) if others is None else others / devices
     width = _most(instance)[chosen]
+    # 2. columns: times of placements, slacks, theta
     builder = ProgramBuilder()
     columns = builder.columns(len(width), cost=0.0 if cost is None else cost[chosen] * width)
 
@@ -138,6 +140,7 @@ def share_program(
     spare, idle = builder.columns(kinds), builder.columns(len(placed))
     beyond, each = builder.columns(len(placed)), np.ones(len(width))
     theta = None if cost is not None else int(builder.columns(1, cost=-1.0)[0])
+    # 3. rows: devices, time of jobs, progress
     work: list[Term] = [(device, columns, width * workers / devices[device])]
     work.append((np.arange(kinds), spare, 1.0))
     time = [*of_types(jobs, each, each), (np.arange(len(placed)), idle, 1.0)]

@@ -126,7 +126,7 @@ def assignment_program(
     builder : where to build, for programs with more columns and rows; a new one when not given.
     """
     rows = ProgramBuilder() if builder is None else builder
-    # x[j, v]: job j on VM v; y[j, v, c]: cores of type c that it gets there
+    # 1. columns x[j, v], job j on VM v, and y[j, v, c], cores of type c that it gets there
     possible = np.broadcast_to(instance.cores.sum(axis=1) > 0, (instance.jobs, instance.machines))
     if keep is not None:
         possible = possible & shaped("keep", keep, *possible.shape)
@@ -142,7 +142,7 @@ def assignment_program(
     y = rows.columns(
         len(pair), upper=most, cost=-value if objective == "speed" else 0.0, integer=whole
     )
-    # a job is on one VM at most
+    # 2. rows: a job is on one VM at most
     rows.sums(instance.jobs, (job, x, 1.0), upper=1.0)
     # its cores are at most its threads, and 0 elsewhere
     every = np.arange(len(job))
@@ -152,12 +152,12 @@ def assignment_program(
     # a VM gives out the cores it has
     place = machine[pair] * instance.types + kind
     core_rows = rows.sums(instance.cores.size, (place, y, 1.0), upper=instance.cores.reshape(-1))
-    # VMs of equal cores are ordered
+    # 3. VMs of equal cores are ordered
     copies = _copies(instance.cores)
     ordered = ordered and int((copies >= 0).sum()) * instance.jobs**2 <= 2 * ORDERED_UP_TO
     if ordered:
         _order_copies(rows, job, machine, x, copies, instance.jobs)
-    # an assigned job has a core
+    # 4. limits: an assigned job has a core
     if least_jobs is not None or objective == "jobs":
         rows.sums(len(job), (pair, y, -1.0), (every, x, 1.0), upper=0.0)
     # least values of the two objectives

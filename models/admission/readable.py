@@ -16,6 +16,7 @@ def readable(instance: Admission, *, least_jobs: int = 0) -> Any:
     """
     import pyomo.environ as pyo
 
+    # 1. sets and variables
     model = pyo.ConcreteModel(name="admission")
     model.jobs = pyo.RangeSet(0, instance.jobs - 1)
     model.machines = pyo.RangeSet(0, instance.machines - 1)
@@ -23,6 +24,7 @@ def readable(instance: Admission, *, least_jobs: int = 0) -> Any:
     model.x = pyo.Var(model.jobs, model.machines, domain=pyo.Binary)
     model.y = pyo.Var(model.jobs, model.machines, model.types, domain=pyo.NonNegativeIntegers)
 
+    # 2. rules of the objective and the rows
     def total(m: Any) -> Any:
         return sum(
             instance.speed[j, c] * m.y[j, v, c] for j in m.jobs for v in m.machines for c in m.types
@@ -43,6 +45,7 @@ def readable(instance: Admission, *, least_jobs: int = 0) -> Any:
     def no_core_twice(m: Any, v: int, c: int) -> Any:
         return sum(m.y[j, v, c] for j in m.jobs) <= int(instance.cores[v, c])
 
+    # 3. the objective and the rows by these rules
     model.speed = pyo.Objective(rule=total, sense=pyo.maximize)
     model.one_machine = pyo.Constraint(model.jobs, rule=one_machine)
     model.threads = pyo.Constraint(model.jobs, model.machines, rule=threads)

@@ -77,7 +77,7 @@ def fair_program(
         are free.
     least : less slack than this counts as this, where slack is the objective.
     """
-    # types with agents, by the step of their bandwidth
+    # 1. types with agents, by the step of their bandwidth
     assert instance.bandwidth is not None
     shared = Assignment(instance, keep)
     builder = shared.builder
@@ -87,14 +87,14 @@ def fair_program(
     count = count[present].astype(float)
     factor = 2.0 ** np.maximum(np.floor(np.log2(FINE / count)), 0.0)
     placed = np.zeros(len(present)) if around is None else around.loss[present]
-    # h[k] for each step, and the slack
+    # 2. columns: h[k] for each step, and the slack
     low = lowest_penalty(instance) + min(0.0, float((placed / count).min()))
     highest = builder.columns(len(steps), lower=low, upper=1.0)
     fixed = least if around is None else around.slack
     room = builder.columns(
         1, lower=fixed if slack is None else 0.0, upper=1.0 - low if slack is None else slack
     )
-    # h does not fall
+    # 3. rows: h does not fall
     builder.at_most(0.0, (highest[:-1], float(FINE)), (highest[1:], -float(FINE)))
     # a type's mean is on or below its step's h, and not below the step before, less the slack
     number = np.arange(len(present))
@@ -127,13 +127,13 @@ def fair_program(
                 (number, np.repeat(room, len(number)), -each),
                 upper=each * most - sign * placed * factor,
             )  # fmt: skip
-    # where each type's rows are
+    # 4. the rows of each type
     rows = np.full((2, instance.types), -1)
     rows[0, present], rows[1, present[above_first]] = below, above
     factors = np.ones(instance.types)
     factors[present] = factor
 
-    # the least h and slack of a pairing, for a start
+    # 5. the least h and slack of a pairing, for a start
     def others(chosen: Floats) -> Floats:
         mean = (placed + np.bincount(row, total * chosen[shared.column], len(present))) / count
         running = np.full(len(steps), -np.inf)

@@ -28,6 +28,7 @@ def predictor(instance: Colocation) -> Any:
     such a pair, `single[a]` jobs without a co-runner; expressions `beside[a, b]` a-agents beside b,
     `total_penalty`.
     """
+    # 1. sets and variables
     count, penalty = instance.count.tolist(), instance.penalty
     model = pyo.ConcreteModel(name="colocation")
     model.types = pyo.Set(initialize=instance.present.tolist())
@@ -51,6 +52,7 @@ def predictor(instance: Colocation) -> Any:
         pair = (min(a, b), max(a, b))
         return m.x[pair] * (2 if a == b else 1) if pair in m.pairs else 0
 
+    # 2. rows and the objective
     @model.Constraint(model.types)
     def everyone_is_placed_once(m: Any, a: int) -> Any:
         return sum(m.beside[a, b] for b in m.types) + m.single[a] == count[a]

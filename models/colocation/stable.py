@@ -60,6 +60,7 @@ def stable_program(
     """
     if one and uncertainty == "possible":
         raise InvalidOption("one is True; expected False where uncertainty is 'possible'")
+    # 1. agents who would gain, as chains of nested sets, and a flag for each
     shared = Assignment(instance, keep)
     sets = gain_sets(instance, alpha, alpha_mode, uncertainty)
     sets = sets if keep is None else sets.among(keep)
@@ -73,6 +74,7 @@ def stable_program(
     shared.builder.at_most(
         0.0, (chains.own_column[several], 1.0), (own_flags, -chains.own_most[several])
     )
+    # 2. no two flags of a pair that blocks, or one of all
     a, c = np.nonzero(np.triu(sets.blocks, 1))
     inside = np.flatnonzero(np.diag(sets.blocks)) if one else np.zeros(0, dtype=np.int64)
     blocked = shared.builder.columns((len(a) if one else 0) + len(inside), upper=1.0, integer=True)
@@ -85,12 +87,12 @@ def stable_program(
             wide = most[here, there] > 1
             upto, e = most[here, there][wide], across[wide]
             shared.builder.at_most(upto, (column[here, there][wide], 1.0), (e, upto - 1.0))
-            # not needed, but the relaxation is far from whole numbers without
+            # not needed, but the relaxation is far from integers without
             shared.builder.at_most(0.0, (across, 1.0), (flag[here, there], -1.0))
         shared.builder.at_most(1.0, (column[inside, inside], 1.0), (within, -1.0))
         shared.builder.row(blocked, np.ones(len(blocked)), upper=1.0)
     else:
-        # two agents who are beside each other leave nobody for each other
+        # two agents of one processor do not block with each other
         beside = np.full(flag.shape, -1)
         beside[shared.first, shared.second] = shared.x
         one_each = np.maximum(instance.count[a], instance.count[c]) == 1
@@ -100,6 +102,7 @@ def stable_program(
             1.0, (flag[a, c], 1.0), (flag[c, a], 1.0), (np.maximum(beside[a, c], 0), joins)
         )
 
+    # 3. the further columns of a pairing, for a start
     def others(chosen: Floats) -> Floats:
         sums = chains.sums(chosen)
         own = chains.own_sums(chosen, sums)
@@ -153,14 +156,14 @@ def blocking_program(
     InvalidOption
         most is below 0, or the objective is not one of these.
     """
-    # W[a, c], the agents of a better off with c, as prefix sums of who a's agents are with
+    # 1. W[a, c], the agents of a better off with c, as prefix sums of who a's agents are with
     shared = Assignment(instance)
     sets = gain_sets(instance, alpha, alpha_mode, uncertainty)
     chains = _Chains(shared, sets, at_most_one_of_own=most == 0)
     column = chains.value_of_pair([chain.s for chain in chains.chains]).astype(np.int64)
     reach = chains.value_of_pair([chain.most for chain in chains.chains])
     column[chains.own], reach[chains.own] = chains.own_column, chains.own_most
-    # one column for each pair of types that may block: W[a, c] W[c, a] blocking pairs
+    # 2. one column for each pair of types that may block: W[a, c] W[c, a] blocking pairs
     a, c = np.nonzero(np.triu(sets.blocks, 1))
     own = np.flatnonzero(np.diag(sets.blocks))
     ceiling = np.inf if most is None else float(most)
@@ -171,7 +174,7 @@ def blocking_program(
         len(a), upper=np.minimum(reach[a, c] * reach[c, a], ceiling), integer=True
     )
     squares = builder.columns(len(own), upper=reach[own, own] ** 2, integer=True)
-    # linear where both are 0 or 1, a product elsewhere
+    # 3. linear where both are 0 or 1, a product elsewhere
     small = (reach[a, c] <= 1) & (reach[c, a] <= 1)
     _product_of_flags(builder, both[small], column[a, c][small], column[c, a][small])
     builder.products(both[~small], column[a, c][~small], column[c, a][~small])
@@ -182,7 +185,7 @@ def blocking_program(
     if most is not None and len(where):
         builder.row(where, twice, upper=2.0 * most)
 
-    # the same columns of a pairing, for a start
+    # 4. the same columns of a pairing, for a start
     def others(chosen: Floats) -> Floats:
         sums = chains.sums(chosen)
         full = np.concatenate([chosen, *sums, chains.own_sums(chosen, sums)])

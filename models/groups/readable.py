@@ -34,6 +34,7 @@ def predictor(instance: Groups) -> Any:
     InvalidOption
         There are more kinds of groups than are listed.
     """
+    # 1. every group by class and name: its members, and the loss of each
     columns = columns_of(instance)
     model = pyo.ConcreteModel(name="groups")
     names = [group_name(instance, row) for row in columns.members]
@@ -48,6 +49,7 @@ def predictor(instance: Groups) -> Any:
         for key, row, losses in zip(keys, columns.members, columns.lost, strict=True)
     }
     most = dict(zip(keys, columns.most(instance).tolist(), strict=True))
+    # 2. sets and variables
     model.types = pyo.Set(initialize=instance.present.tolist())
     model.classes = pyo.Set(initialize=np.flatnonzero(columns.limits > 0).tolist())
     model.groups = pyo.Set(dimen=2, initialize=keys)
@@ -57,6 +59,7 @@ def predictor(instance: Groups) -> Any:
         model.groups, domain=pyo.NonNegativeIntegers, bounds=lambda m, c, s: (0, most[c, s])
     )
 
+    # 3. rows and the objective
     @model.Constraint(model.types)
     def everyone_is_placed_once(m: Any, a: int) -> Any:
         return sum(members[g].get(a, 0) * m.x[g] for g in m.groups) == int(instance.count[a])

@@ -151,6 +151,7 @@ def _building(
 
     spare : how much what stays empty counts.
     """
+    # 1. columns: servers of each class, their cost, VMs by type and class, VMs left out
     types, classes = packing.most.shape
     builder = ProgramBuilder()
     servers = builder.columns(classes, lower=packing.least, upper=packing.limit, integer=True)
@@ -172,10 +173,10 @@ def _building(
     most = np.minimum(packing.request[:, None], packing.most.astype(float) * packing.limit)
     count[there] = builder.columns(int(there.sum()), upper=most[there])
     left_out = builder.columns(types, upper=packing.request, cost=float(penalty))
-    # every VM is somewhere
+    # 2. every VM is placed or left out
     placed, missing = (np.nonzero(there)[0], count[there], 1.0), (np.arange(types), left_out, 1.0)
     builder.sums(types, placed, missing, lower=packing.request, upper=packing.request)
-    # the room of each class
+    # 3. the capacity of each class
     largest = np.maximum((packing.capacity / packing.size[:, None]).max(axis=0), 1.0)
     for c in range(classes):
         here = np.flatnonzero(there[:, c])
@@ -192,7 +193,7 @@ def _building(
                 columns = np.append(columns, empty)
                 values = np.append(values, np.ones(len(empty), dtype=np.int64))
             _at_most(builder, columns, values, servers[c], room)
-    # limits on a server: a type's own where rules or whole VMs make it less than the room does
+    # 4. limits on a server: a type's own where rules or whole VMs make it less than the room does
     place, kind = np.nonzero(there & (packing.most < packing.request[:, None]))
     own = packing.most[place, kind].astype(float)
     builder.at_most(0.0, (count[place, kind], 1.0), (servers[kind], -own))
@@ -217,8 +218,8 @@ def _building(
         for c in np.flatnonzero(there[i] & there[other] & (packing.size == 1)).tolist():
             one, two = int(packing.most[i, c]), int(packing.most[other, c])
             _at_most(builder, count[[i, other], c], np.array([two, one]), servers[c], one * two)
-    # zones
 
+    # 5. zones
     def within(group: Sequence[int], zone: int) -> Integers:
         columns = count[np.array(group)][:, packing.zone == zone]
         found: Integers = columns[columns >= 0]

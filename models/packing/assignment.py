@@ -78,7 +78,7 @@ def assignment_model(
         there = getattr(instance, "server_count", np.full(len(capacity), np.inf))
         kind = np.repeat(np.arange(len(capacity)), np.minimum(there, request.sum()).astype(int))
     model = cp_model.CpModel()
-    # how many VMs of each type each server holds, and whether it is used
+    # 1. VMs of each type on each server, and whether it is used
     servers, types = len(kind), len(demand)
     count: list[list[Any]] = []
     for m in range(servers):
@@ -92,7 +92,7 @@ def assignment_model(
             row.append(model.new_int_var(0, most, f"count_{m}_{i}") if most > 0 else None)
         count.append(row)
     used = [] if fixed else [model.new_bool_var(f"used_{m}") for m in range(servers)]
-    # every VM is somewhere, no server holds more than it can
+    # 2. every VM is placed, no server is above its capacity
     for i in range(types):
         model.add(sum(row[i] for row in count if row[i] is not None) == int(request[i]))
     for m in range(servers):
@@ -106,7 +106,7 @@ def assignment_model(
                 model.add(sum(load) <= (room if fixed else room * used[m]))
     if rules is not None:
         _keep(model, count, demand, request, capacity, kind, rules)
-    # symmetry; then the volume and what is paid, unless all servers may be used
+    # 3. symmetry; then the volume and what is paid, unless all servers may be used
     for m in range(1, servers):
         if kind[m] == kind[m - 1] and not named:
             if not fixed:
@@ -119,7 +119,7 @@ def assignment_model(
             volume: Any = sum(int(capacity[c, j]) * used[m] for m, c in enumerate(kind.tolist()))
             model.add(volume >= total)
         model.minimize(sum(int(price[c]) * used[m] for m, c in enumerate(kind.tolist())))
-    # where the columns are
+    # 4. the indices of the columns
     index = np.array(
         [[-1 if entry is None else entry.index for entry in row] for row in count], dtype=np.int64
     )

@@ -67,6 +67,7 @@ def cards_program(packing: CardPacking, *, integer: bool = False) -> CardsProgra
     Rows, in this order: requests (s); room of each class for each resource (p, k); cards of each
     class, whole or shared (p); shares of each size on a class are on cards that hold them (p, z).
     """
+    # 1. columns: VMs by type and class, cards by class and filling
     builder = ProgramBuilder()
     types, classes = packing.able.shape
     count = np.full((types, classes), -1, dtype=np.int64)
@@ -85,6 +86,7 @@ def cards_program(packing: CardPacking, *, integer: bool = False) -> CardsProgra
     filling = builder.columns(
         classes * number, upper=np.repeat(there, number), integer=integer
     ).reshape(classes, number)
+    # 2. rows: requests, resources, cards, shares on cards
     builder.sums(types, (i, place, 1.0), upper=packing.request)
     resources = packing.demand.shape[1]
     for each in range(classes):

@@ -76,7 +76,7 @@ def joint_model(
     from ortools.sat.python import cp_model
 
     model = cp_model.CpModel()
-    # how many servers of a class choose each strategy
+    # 1. servers of a class by strategy
     number = []
     for c, table in enumerate(combination):
         row = [model.new_int_var(0, int(servers[c]), f"number_{c}_{a}") for a in range(len(table))]
@@ -85,7 +85,7 @@ def joint_model(
     _forbid_idling(
         model, combination, number, servers, [len(part) - 1 for part in deviation], order, stuck
     )
-    # each user's part of eq. 5 by its number of VMs, from the table
+    # 2. each user's part of eq. 5 by its number of VMs, from the table
     parts = []
     for user, part_of in enumerate(deviation):
         total = model.new_int_var(0, len(part_of) - 1, f"vms_{user}")
@@ -99,7 +99,7 @@ def joint_model(
         part = model.new_int_var(0, int(part_of.max()), f"deviation_{user}")
         model.add_element(total, part_of.tolist(), part)
         parts.append(part)
-    # between which two breakpoints the sum of the parts lies
+    # 3. the two breakpoints between which the sum of the parts lies
     ends = [*breakpoints[1:].tolist(), 2**55]
     inside = [model.new_bool_var(f"between_{place}") for place in range(len(ends))]
     model.add_exactly_one(inside)
@@ -110,7 +110,7 @@ def joint_model(
     model.add(
         sum(parts) <= sum((int(high) - 1) * flag for high, flag in zip(ends, inside, strict=True))
     )
-    # v there, and the skewness, as whole numbers rounded down
+    # 4. v there, and the skewness, as integers rounded down
     values = np.floor((breakpoints / unit) ** (1.0 / alpha) * VALUE_SCALE * _DOWN).astype(np.int64)
     players = int(servers.sum())
     skews = [np.floor(entry * VALUE_SCALE * _DOWN).astype(np.int64) for entry in uneven]

@@ -181,7 +181,8 @@ class _Entry:
         done = model.new_int_var(0, moments, f"done {job} at {speed}")
         model.add_min_equality(done, [moments, horizon - start])
         interval = model.new_optional_fixed_size_interval_var(start, moments, runs, f"job {job}")
-        missing, ends = 0, 0
+        missing = 0
+        ends: Any = 0
         if whole == moments and (missing := whole * speed - int(instance.processing[job])):
             ends = model.new_bool_var(f"ends {job} at {speed}")
             model.add(start <= horizon - moments).only_enforce_if(ends)

@@ -66,8 +66,8 @@ def core_prices(
     best = np.inf
     length = 1.0
     idle = 0
-    # each step values the bound at the rents of now
     for _ in range(steps):
+        # 1. the bound at the rents of now
         bound = 0.0
         for c in range(types):
             bound += now[c] * cores[c]
@@ -78,7 +78,7 @@ def core_prices(
                 bound += alone
                 for c in range(types):
                     used[c] += take[c]
-        # keep the best rents; stop at the target, or where steps have become tiny
+        # 2. keep the best rents; stop at the target, or where steps have become tiny
         if bound < best * (1 - 1e-7):
             idle = 0
         else:
@@ -89,14 +89,14 @@ def core_prices(
                 rent[c] = now[c]
         if best <= target or length < 1e-3:
             break
-        # five steps without progress: half as far, from the best rents
+        # 3. after five steps without progress: half as far, from the best rents
         if idle > 4:
             length *= 0.5
             idle = 0
             for c in range(types):
                 now[c] = rent[c]
             continue
-        # a subgradient is cores less those used; Polyak's step length towards the target
+        # 4. a subgradient is cores less those used; Polyak's step length towards the target
         norm = 0.0
         for c in range(types):
             norm += (cores[c] - used[c]) ** 2

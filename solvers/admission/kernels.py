@@ -54,7 +54,7 @@ def insert(
     left = threads[new]
     # each turn is one augmenting path, for as many of the newcomer's threads as it carries
     while left > 0:
-        # residual arcs: who loses least by giving up a core of c, or by moving one from c to d
+        # 1. residual arcs: who loses least by giving up a core of c, or by moving one from c to d
         for c in range(types):
             drop[c] = -np.inf
             for d in range(types):
@@ -73,7 +73,7 @@ def insert(
             # a path of one step: the newcomer takes a core of c
             gain[c] = speed[new, c]
             before[c] = -1
-        # longest paths by Bellman and Ford: at most as many rounds as nodes
+        # 2. longest paths by Bellman and Ford: at most as many rounds as nodes
         for _ in range(types):
             changed = False
             for c in range(types):
@@ -84,7 +84,7 @@ def insert(
                         changed = True
             if not changed:
                 break
-        # where the best path ends: at a free core, or where a job gives one up
+        # 3. where the best path ends: at a free core, or where a job gives one up
         best = noise
         end = -1
         dropped = False
@@ -96,7 +96,7 @@ def insert(
         # no path gains: the sharing is optimal
         if end < 0:
             break
-        # the units that the whole path carries, walked back from its end
+        # 4. the units that the path carries, walked back from its end
         units = min(left, used_cores[dropper[end], end]) if dropped else min(left, free[end])
         d = end
         steps = 0
@@ -105,11 +105,10 @@ def insert(
             units = min(units, used_cores[mover[c, d], c])
             d = c
             steps += 1
-        if (
-            steps > types
-        ):  # noise has closed the path into a ring: stop here, the sharing stays feasible
+        # noise has closed the path into a ring: stop here, the sharing stays feasible
+        if steps > types:
             break
-        # augment along it: the end first, then every move, then the newcomer's own cores
+        # 5. augment along it: the end first, then every move, then the newcomer's own cores
         if dropped:
             used_cores[dropper[end], end] -= units
         else:
@@ -164,7 +163,7 @@ def changes(
     leave; add is written when `begin` is 0.
     """
     jobs, types = speed.shape
-    # the jobs on the VM
+    # 1. the jobs on the VM
     here = np.empty(jobs, np.int64)
     size = 0
     for j in range(jobs):
@@ -181,7 +180,7 @@ def changes(
     for out in range(-1, size):  # first everybody stays, then one after the other leaves
         if out >= 0 and (out < begin or out >= end):
             continue
-        # the best sharing of those who stay
+        # 2. the best sharing of those who stay
         number = 0
         for i in range(size):
             if i != out:
@@ -198,7 +197,7 @@ def changes(
             remove[here[out]] = now - value
             if swap.shape[1] == 0:
                 continue
-        # who might come: each is inserted into a copy of that sharing
+        # 3. each job elsewhere is inserted into a copy of that sharing
         for j in range(jobs):
             if machine[j] != v:
                 for c in range(types):
@@ -245,13 +244,12 @@ def best_sets(
     jobs, types = speed.shape
     largest = min(jobs, cores.sum())
     deepest = min(largest, most)
-    # a stack of the branch: at depth d the set S of the d jobs chosen, its sharing and its values
+    # 1. a stack: at depth d the set S of the d jobs chosen, its sharing and its values
     chosen = np.empty(deepest + 1, np.int64)
     rows = np.empty((deepest + 1, types))
     width = np.empty(deepest + 1, np.int64)
-    used_cores = np.zeros(
-        (deepest + 1, deepest + 1, types), np.int64
-    )  # depth, job of the set, core type
+    # by depth, job of the set and core type
+    used_cores = np.zeros((deepest + 1, deepest + 1, types), np.int64)
     free = np.empty((deepest + 1, types), np.int64)
     value = np.zeros(deepest + 1)  # F(S)
     net = np.zeros(deepest + 1)  # F(S) - price(S)
@@ -264,7 +262,7 @@ def best_sets(
     trial = np.empty((deepest + 1, types), np.int64)
     rest = np.empty(types, np.int64)
     gain = np.empty(jobs)
-    # what is asked for: sets above the line, which rises with each unless all are collected
+    # 2. sets above the line are wanted, which rises with each unless all are collected
     found = 0
     start[0] = 0
     line = cutoff
@@ -275,15 +273,14 @@ def best_sets(
     for c in range(types):
         free[0, c] = cores[c]
     lend[0] = core_rent
-    # the root: no job chosen, every job may come
+    # 3. the root: no job chosen, every job may come
     pool = np.empty(jobs, np.int64)
     for j in range(jobs):
         pool[j] = j
     count = jobs
     fresh = True
     while depth >= 0:
-        # a node just opened: what each job of the pool would add, and which of them still can
-        # matter
+        # 4. a node just opened: what each job of the pool would add, and which still can matter
         if fresh:
             fresh = False
             rented = lend[depth]
@@ -328,7 +325,7 @@ def best_sets(
                     number += 1
             size[depth] = number
             place[depth] = 0
-        # both bounds on what the jobs not yet tried at this node can still reach
+        # 5. both bounds on what the jobs not yet tried at this node can still reach
         at = place[depth]
         most = net[depth]
         rented = lend[depth]
@@ -341,21 +338,16 @@ def best_sets(
             complete = False
             bound = max(bound, most)
             at = size[depth]
-        if (
-            at < size[depth]
-            and net[depth] + min(0.0, adds[depth, at]) <= line
-            and adds[depth, at] <= 0.0
-        ):
-            at = size[
-                depth
-            ]  # nothing that is left adds anything, and what it takes away is too much
+        # nothing that is left adds anything, and what it takes away is too much
+        if at < size[depth] and adds[depth, at] <= 0.0 and net[depth] + adds[depth, at] <= line:
+            at = size[depth]
         # nothing left here: back to the node above, and on to its next job
         if at >= size[depth] or most <= line:
             depth -= 1
             if depth >= 0:
                 place[depth] += 1
             continue
-        # branch: take the next job, and let those behind it in the queue be the pool
+        # 6. branch: take the next job, and let those behind it in the queue be the pool
         j = queue[depth, at]
         chosen[depth] = j
         for c in range(types):
@@ -375,7 +367,7 @@ def best_sets(
             pool[k] = queue[depth, at + 1 + k]
         depth += 1
         fresh = True
-        # a set above the line is written down
+        # 7. a set above the line is stored
         if net[depth] > line:
             if found + 1 >= len(start) or start[found] + depth > len(member):
                 complete = False

@@ -188,12 +188,14 @@ def run_interruptibly(
         finally:
             done.set()
 
+    # 1. start the work, in a thread of its own
     interrupted = False
     with LOCK, deferred() as put_off:
         deadline = None if time_limit is None else time.perf_counter() + time_limit + _GRACE
         thread = None if quick else start_thread(guarded, "cotenant-engine")
         if thread is None:
             guarded()
+        # 2. wait for it; Ctrl-C, the deadline or an error of `poll` stop it
         waiting = True
         abandoned: BaseException | None = None
         while waiting:
@@ -213,6 +215,7 @@ def run_interruptibly(
             ):
                 # asked again and again, since a solver that has not begun yet does not hear it
                 stop()
+        # 3. errors of the callbacks and of the work
         if thread is not None:
             thread.join()
         if abandoned is not None:

@@ -112,6 +112,7 @@ def solve_cp_sat(
 
     if not isinstance(model, library.CpModel):
         raise InvalidOption(f"model is a {type(model).__name__}; expected a CpModel of OR-Tools")
+    # 1. the start and the settings
     if hints:
         model.clear_hints()  # type: ignore[no-untyped-call]
         for index, value in hints.items():
@@ -125,9 +126,8 @@ def solve_cp_sat(
         # what a single worker goes by, which looks at no list; linear relaxations only slow it down
         settings.optimize_with_core, settings.linearization_level = True, 0
     settings.random_seed = seed
-    settings.catch_sigint_signal = (
-        False  # Ctrl-C is received by the waiting thread, for every engine alike
-    )
+    # Ctrl-C is received by the waiting thread, for every engine alike
+    settings.catch_sigint_signal = False
     settings.log_search_progress = False
     # 9.15 adds up coefficients of Booleans in 32 bits there, and proves false optima (#5293)
     settings.presolve_inclusion_work_limit = 0
@@ -135,6 +135,7 @@ def solve_cp_sat(
     settings.absolute_gap_limit = 0.0
     if time_limit is not None:
         settings.max_time_in_seconds = float(time_limit)
+    # 2. callbacks for answers and bounds
     has_objective = model.has_objective()
     progress = Progress(report, "CP-SAT")
 
@@ -152,6 +153,7 @@ def solve_cp_sat(
     if by_cores:
         solver.best_bound_callback = note_bound
 
+    # 3. the run
     def work() -> None:
         with c_output_nowhere():
             solver.solve(model, watcher)

@@ -240,6 +240,7 @@ def _run(
     """
     import highspy
 
+    # 1. the callback and the time limit
     progress = Progress(report, "HiGHS")
     outcome: list[Any] = []
 
@@ -256,6 +257,7 @@ def _run(
         np.inf if time_limit is None else solver.getRunTime() + max(time_limit, LEAST_SECONDS),
     )
 
+    # 2. the run
     def work() -> None:
         with c_output_nowhere():
             outcome.append(solver.run())
@@ -266,6 +268,7 @@ def _run(
     )  # fmt: skip
     if report is not None:
         solver.cbMipImprovingSolution.unsubscribe(improved)
+    # 3. status, stop and bound
     word = str(solver.getModelStatus().name)
     status, stop = _MEANING.get(word, (Status.UNKNOWN, Stop.FINISHED))
     if outcome and outcome[0] == highspy.HighsStatus.kError:

@@ -43,6 +43,7 @@ def solve_refined(program: LinearProgram, *, time_limit: float | None = None) ->
     `time_limit` is for all rounds together; what the last round that was finished found is the
     answer.
     """
+    # 1. an optimum in ordinary precision
     clock = Clock(time_limit)
     living = WarmStartedProgram(program)
     # HiGHS looks at no clock while it presolves, which takes about as long as to build it did
@@ -55,6 +56,7 @@ def solve_refined(program: LinearProgram, *, time_limit: float | None = None) ->
     point, dual = answer.point.astype(np.longdouble), answer.row_dual.astype(np.longdouble)
     previous = (1.0, 1.0)
     for _ in range(ROUNDS):
+        # 2. what rows, bounds and reduced costs miss
         row, low, high, cost = _residuals(program, point, dual)
         primal = max(
             float(np.abs(row).max(initial=0.0)),
@@ -65,6 +67,7 @@ def solve_refined(program: LinearProgram, *, time_limit: float | None = None) ->
         misses = (primal, float(against.max(initial=0.0)))
         if max(misses) <= EXACT or clock.expired:
             break
+        # 3. the program of these misses, magnified, gives a correction
         times = [
             min(1 / max(miss, EXACT), LARGEST * last)
             for miss, last in zip(misses, previous, strict=True)

@@ -201,6 +201,7 @@ def _worked_out(state: _State) -> _Forest:
     from scipy.sparse.linalg import splu
 
     scaled_market, market = state.scaled_market, state.scaled_market.market
+    # 1. the trees, and logarithms of prices and values relative to their roots
     users, nodes = market.users, market.users + market.servers
     user, server = state.user[state.tree], users + state.server[state.tree]
     number = len(user)
@@ -208,7 +209,7 @@ def _worked_out(state: _State) -> _Forest:
         csr_array((np.ones(number), (user, server)), shape=(nodes, nodes)), directed=False
     )
     root = np.unique(label, return_index=True)[1]
-    # A row for every job of the forest, log price + log value = log work, and one for every root,
+    # a row for every job of the forest, log price + log value = log work, and one for every root,
     # whose logarithm is 0.
     row = np.concatenate([np.arange(number), np.arange(number), number + np.arange(trees)])
     factors = splu(
@@ -217,6 +218,7 @@ def _worked_out(state: _State) -> _Forest:
         )
     )
     level = factors.solve(np.concatenate([state.worth[state.tree], np.zeros(trees)]))
+    # 2. the level of each tree, from its money
     aside = state.aside
     money = np.concatenate(
         [scaled_market.budget - total_by(state.user, aside, users), np.zeros(market.servers)]
@@ -237,6 +239,7 @@ def _worked_out(state: _State) -> _Forest:
     )
     price = level[users:] + shift[label[users:]]
     value = level[:users] - np.where(some, shift, 0.0)[label[:users]]
+    # 3. bids that add up at every user and server
     wanted = np.concatenate([money[:users], market.capacity * np.exp(price) - money[users:]])
     forest = _Forest(label, trees, price, value, np.empty(number), factors)
     target = forest.flow(wanted)

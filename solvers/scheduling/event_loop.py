@@ -135,7 +135,7 @@ def simulate(
     """
     from . import game_kernels
 
-    # when values are recorded
+    # 1. the times at which values are recorded
     clock = Clock(time_limit, report)
     share = np.array(instance.machines if shares is None else shares, dtype=np.int64)
     _validate(instance, rule, sampling, draws, share)
@@ -145,7 +145,7 @@ def simulate(
             f"samples are from {times[0]} to {times[-1]}; expected times from 0 to the "
             f"horizon, {instance.horizon}"
         )
-    # the game as arrays: who plays, by which rule, and room for what is recorded
+    # 2. coalitions, jobs and records as arrays
     players, every = instance.organizations, rule.startswith("REF")
     masks, rules = _playing(instance, rule, sampling)
     jobs = _jobs(instance, share)
@@ -159,7 +159,7 @@ def simulate(
         sample_own=np.zeros((players, len(times)), dtype=np.int64),
         sample_lent=np.zeros((players, len(times)), dtype=np.int64),
     )
-    # play, and put starts and machines back into the order of the instance
+    # 3. play, and put starts and machines back into the order of the instance
     uniform = np.zeros(2) if draws is None else draws
     extra = _machines(instance, game, rule == "DIRECTCONTR")
     decided, stop = _play(

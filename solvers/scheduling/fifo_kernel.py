@@ -59,6 +59,7 @@ def serve(
     Jobs of more processors than a coalition has are left out. With `passing`, the first waiting job
     of an organization may pass those of others that do not fit into the free machines.
     """
+    # 1. each organization's jobs as a linked list in the order of service
     slope, level = np.zeros(len(times) + 1, np.int64), np.zeros(len(times) + 1, np.int64)
     players = len(machines)
     head = np.zeros(players, np.int64)
@@ -69,6 +70,7 @@ def serve(
         first_of[owner[job]] = job
     for c in range(len(masks)):
         mask = masks[c]
+        # 2. the machines of the coalition
         total = 0
         for u in range(players):
             if mask >> u & 1:
@@ -77,6 +79,7 @@ def serve(
         slope[:] = 0
         level[:] = 0
         starts[:] = -1
+        # 3. with backfilling, start the first job that fits; else every job in order
         if passing:
             for u in range(players):
                 head[u] = first_of[u] if mask >> u & 1 else len(release)
@@ -128,4 +131,5 @@ def serve(
                 first = _count(
                     values, c, slope, level, times, first, now, processing[job], width[job]
                 )
+        # 4. values at the times that are left
         _finish(values, c, slope, level, times)

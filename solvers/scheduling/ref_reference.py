@@ -74,6 +74,7 @@ def plain_ref(
             "every utility but throughput is computed by the plain-Python REF, which takes only "
             "sequential jobs on equal machines; leave utility out"
         )
+    # 1. all coalitions, smaller ones first
     k = instance.organizations
     masks = sorted(range(1, 1 << k), key=lambda mask: (mask.bit_count(), mask))
     coalitions = {mask: _coalition(instance, mask) for mask in masks}
@@ -85,11 +86,13 @@ def plain_ref(
     while times:
         t = min(times)
         times.discard(t)
+        # 2. jobs released at t join their queues in every coalition
         for mask in masks:
             coalition = coalitions[mask]
             for job in order:
                 if release[job] == t and mask >> owner[job] & 1:
                     coalition.queues[owner[job]].append(job)
+        # 3. each coalition starts jobs while machines are free
         for mask in masks:
             coalition = coalitions[mask]
             while coalition.free(t) > 0 and any(coalition.queues.values()):
@@ -103,6 +106,7 @@ def plain_ref(
                     times.add(t + processing[job])
                 if mask == masks[-1]:
                     starts[job] = t
+    # 4. values, utilities and Shapley values at the horizon
     values = _values(coalitions, (1 << k) - 1, utility, instance.horizon)
     whole = coalitions[masks[-1]]
     return PlainRef(

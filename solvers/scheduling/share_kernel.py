@@ -34,11 +34,13 @@ def admit(
     head, used, own = first[:queues].copy(), np.zeros(queues, np.int64), quota - lending
     heap, size, now, total = np.zeros(len(release) + 1, np.int64), 0, 0, quota.sum()
     while now < horizon:
+        # 1. jobs that have ended give their quota back
         while size > 0 and heap[0] >> _BITS <= now:
             job = heap[0] & ((1 << _BITS) - 1)
             used[owner[job]] -= width[job]
             size -= 1
             drop_first(heap, 0, size)
+        # 2. the queue whose first job fits and whose use above its quota is least
         bound = 0  # what is in use or its owner's alone
         for u in range(queues):
             bound += max(used[u], own[u])
@@ -65,6 +67,7 @@ def admit(
         if best < 0:
             now = min(later, heap[0] >> _BITS) if size > 0 else later
             continue
+        # 3. its job starts
         job = head[best]
         head[best] += 1
         start[job] = now

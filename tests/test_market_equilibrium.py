@@ -85,25 +85,25 @@ def test_best_reply_equals_best_budget_split_on_grid(seed: int) -> None:
 
 # Where marginal utilities are equal: sqrt(.5) / (.5 + .5 x) = sqrt(.9) / (.9 + .1 (10 - x)).
 EQUAL = (np.sqrt(0.5) * 1.9 - np.sqrt(0.9) * 0.5) / (np.sqrt(0.9) * 0.5 + np.sqrt(0.5) * 0.1)
-CROSSED: Any = [1, 1], [0, 0, 1, 1], [0, 1, 0, 1]
+USER, SERVER = [0, 0, 1, 1], [0, 1, 0, 1]
 BY_HAND: dict[str, tuple[Market, list[float], list[float]]] = {
     "one server is split by budget": (
         Market([12], [1, 2, 3], [0, 1, 2], [0, 0, 0], [0.3, 0.9, 0.6], [5, 1, 2]), [0.5], [2, 4, 6],
     ),
     "jobs mirrored, so that prices are equal": (
-        Market([10, 10], *CROSSED, [0.5, 0.9, 0.9, 0.5], np.ones(4)),
+        Market([10, 10], [1, 1], USER, SERVER, [0.5, 0.9, 0.9, 0.5], np.ones(4)),
         [0.1, 0.1], [EQUAL, 10 - EQUAL, 10 - EQUAL, EQUAL],
     ),
     "linear, each likes its own server": (
-        Market([1, 1], *CROSSED, np.ones(4), [2, 1, 1, 2]), [1, 1], [1, 0, 0, 1],
+        Market([1, 1], [1, 1], USER, SERVER, np.ones(4), [2, 1, 1, 2]), [1, 1], [1, 0, 0, 1],
     ),
     # user 1 is indifferent, so prices are equal and add up to the money; user 0 buys server 0 only
     "linear, a rich user who is indifferent": (
-        Market([1, 1], [1, 3], *CROSSED[1:], np.ones(4), [3, 1, 1, 1]), [2, 2], [0.5, 0, 0.5, 1],
+        Market([1, 1], [1, 3], USER, SERVER, np.ones(4), [3, 1, 1, 1]), [2, 2], [0.5, 0, 0.5, 1],
     ),
     # both prefer server 0 by 4 to 1 and 2 to 1; user 1 is at the margin: p0 = 2 p1, p0 + p1 = 2
     "linear, both prefer the same server": (
-        Market([1, 1], *CROSSED, np.ones(4), [4, 1, 2, 1]), [4 / 3, 2 / 3], [0.75, 0, 0.25, 1],
+        Market([1, 1], [1, 1], USER, SERVER, np.ones(4), [4, 1, 2, 1]), [4 / 3, 2 / 3], [0.75, 0, 0.25, 1],
     ),
 }  # fmt: skip
 

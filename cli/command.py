@@ -131,7 +131,7 @@ def _declared(entry: inspect.Parameter, words: Mapping[str, str]) -> inspect.Par
 
 
 def _marks(hint: Any) -> tuple[Any, ...]:
-    """What an annotation says beside the type."""
+    """Parts of an annotation beside the type."""
     return typing.get_args(hint)[1:] if typing.get_origin(hint) is Annotated else ()
 
 

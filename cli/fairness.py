@@ -22,7 +22,7 @@ from .settings_file import read_several
 @validate_options
 @dataclass(frozen=True)
 class Beside:
-    """What is asked for beside debts.
+    """Options for output beside the debts.
 
     Attributes
     ----------

@@ -108,7 +108,7 @@ class Elastic(Instance["Configured"]):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Configured(Solution):
-    """How many jobs of each type run in which configuration; the others have no devices.
+    """Number of jobs of each type in each configuration; the others have no devices.
 
     Parameters
     ----------

@@ -89,7 +89,7 @@ class Quanta(Instance["Slices"]):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Slices(Solution):
-    """How many slices each user gets in each quantum.
+    """Number of slices of each user in each quantum.
 
     Parameters
     ----------
@@ -132,7 +132,7 @@ def check(instance: Quanta, solution: Slices) -> None:
 
 
 def scale(instance: Quanta, objective: str, **options: object) -> float:
-    """What a user can have on average."""
+    """Largest mean of a user's slices."""
     return instance.most_useful / int(instance.active.sum())
 
 

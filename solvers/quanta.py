@@ -90,8 +90,8 @@ def slice_prices(instance: Quanta, solution: Slices) -> list[float]:
 
 
 def values(instance: Quanta, solution: Slices) -> dict[str, tuple[float, float]]:
-    """What an answer is worth by `least_total`, `nash_welfare` and `total`, and the bounds on them
-    that it proves by the theorem of `verify.quanta`.
+    """Values of an answer by `least_total`, `nash_welfare` and `total`, with the bounds that it
+    proves by the theorem of `verify.quanta`.
     """
     rows, active = solution.exact(), instance.active
     totals = [_total(row) for row, wants in zip(rows, active, strict=True) if wants]

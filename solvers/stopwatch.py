@@ -106,7 +106,7 @@ def announce(what: str) -> None:
 
 
 class _Starting:
-    """What the process spends on starting things, in whichever threads."""
+    """Time that the process spends on starting, in any thread."""
 
     spent = 0.0
     _what = ""

@@ -27,7 +27,7 @@ WAIT_SECONDS = 2.0
 
 
 class Form(StrEnum):
-    """How a command prints its tables."""
+    """Form in which a command prints its tables."""
 
     TABLE = "table"
     WIDE = "wide"

@@ -149,7 +149,7 @@ class Search:
         self.bound = None if low.infeasible else low.bound
 
     def impossible(self) -> str:
-        """How certain it is that no moves do what `move` found no answer for; "" if not known."""
+        """Certainty that no moves answer a question without a found plan; "" if not known."""
 
         def proof() -> str:
             try:

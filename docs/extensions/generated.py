@@ -141,7 +141,7 @@ def formats(name: str = "", before: str = "", page: str = "") -> str:
 
 
 def experiments(name: str = "", before: str = "", page: str = "") -> str:
-    """What `cotenant reproduce` knows."""
+    """Table of the experiments of `cotenant reproduce`."""
     from cotenant.analysis.report.table import Column, Table
     from cotenant.papers.registry import EXPERIMENTS
 
@@ -189,7 +189,7 @@ def policies(name: str = "", before: str = "", page: str = "") -> str:
 
 
 def names(name: str, before: str = "", page: str = "") -> str:
-    """What a package or module offers."""
+    """Public names of a package or module."""
     return _described(_offered(f"cotenant.{name}"))
 
 
@@ -218,7 +218,7 @@ def _methods(problem: str, kinds: tuple[str, ...] | None) -> list[Any]:
 
 
 def _paths(root: str) -> list[str]:
-    """Where the modules of a package are; nowhere for a module, or where there is none."""
+    """Paths of a package's modules; empty for a module, or where there is none."""
     if importlib.util.find_spec(root) is None:
         return []
     return list(getattr(importlib.import_module(root), "__path__", []))

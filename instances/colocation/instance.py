@@ -235,7 +235,7 @@ class Colocation(Instance["Pairing"]):
 
     @cached_property
     def singles_allowed(self) -> float:
-        """How many jobs may go without a co-runner: 0, a surplus of machines, or inf."""
+        """Number of jobs that may run alone: 0, a surplus of machines, or inf."""
         if self.unpaired is not None:
             return float(self.agents)
         if self.machines is None:

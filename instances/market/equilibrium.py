@@ -34,7 +34,7 @@ from .utility import best_reply, reply_utilities, user_utilities
 
 @dataclass(frozen=True)
 class Residuals:
-    """How far prices and an allocation are from an equilibrium; see the module's docstring."""
+    """Distance of prices and an allocation from an equilibrium; see the module's docstring."""
 
     clearing: float
     overspending: float
@@ -96,7 +96,7 @@ def residuals_of(capacity: Floats, price: Floats, whole: Account) -> Residuals:
 
 @validate_options
 def residuals(market: Market, allocation: Allocation) -> Residuals | None:
-    """How far an allocation is from equilibrium at its own prices; None without. O(jobs)."""
+    """Distance of an allocation from equilibrium at its own prices; None without. O(jobs)."""
     price = allocation.price
     if price is None:
         return None

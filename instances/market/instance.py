@@ -204,7 +204,7 @@ class Market(Instance["Allocation"]):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Allocation(Solution):
-    """How many cores each job gets, and the price of a core on each server if there are prices.
+    """Cores of each job, and the price of a core on each server if there are prices.
 
     Parameters
     ----------

@@ -30,7 +30,7 @@ POLICIES: tuple[str, ...] = ("Local", "IP-1", "IP-2", "IB")
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Simulation(Solution):
-    """What a policy did in a window of simulated time, and how sure its response times are.
+    """Result of a policy in a window of simulated time, with intervals of its response times.
 
     Parameters
     ----------

@@ -21,7 +21,7 @@ class Constant(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class Technology:
-    """What a blade server is made of; change a number with `dataclasses.replace`, list them with
+    """Physical constants of a blade server; change them with `dataclasses.replace`, list them with
     `constants`.
 
     Defaults are the thesis's (data sheets of about 2012). Where the thesis gives two values for one
@@ -89,7 +89,7 @@ class Technology:
 
     @property
     def extra_hop(self) -> float:
-        """What each hop after the first adds, as a fraction of the first (0.3)."""
+        """Cost of each hop after the first, as a fraction of the first (0.3)."""
         return self.ht_two_hops / self.ht_one_hop - 1
 
     @property

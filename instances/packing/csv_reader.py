@@ -86,7 +86,7 @@ def vms_csv(path: PathLike, *, hosts: str | None = None) -> Packing:
 
 
 def _rules(vms: _Things, hosts: _Things) -> dict[str, Any]:
-    """Where VMs may run and where they run now, as fields of the instance."""
+    """Placement rules and the current placement, as fields of the instance."""
     fields: dict[str, Any] = {}
     if any(row["zone"] for row in hosts.rows):
         fields["zone"] = tuple(row["zone"] for row in hosts.rows)

@@ -304,7 +304,7 @@ class Packing(Instance["Placement"]):
 
     @property
     def rules(self) -> Rules:
-        """Where VMs may run, in one form."""
+        """Placement rules in one form."""
         return rules_of(self)
 
     @property
@@ -487,7 +487,7 @@ class Placement(Solution):
 
     @property
     def servers(self) -> int:
-        """How many servers hold something."""
+        """Number of servers with VMs."""
         return len(self.server_class)
 
     def totals(self, types: int) -> Integers:

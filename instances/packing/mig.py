@@ -69,8 +69,7 @@ def card_named(name: str) -> Card:
 
 @validate_options
 def layout(card: str, profiles: Sequence[str]) -> tuple[int, ...] | None:
-    """Where slices of these profiles start on one GPU, in the order given; None where they do not
-    fit.
+    """Starts of slices with these profiles on one GPU, in the order given; None if they do not fit.
 
     Slices do not overlap in memory, and have no more compute slices than the GPU in all.
 
@@ -210,7 +209,7 @@ def mig(
 def _best(
     table: Path, where: str, latency: Fraction, card: str, processes: int, share: float
 ) -> dict[str, tuple[Fraction, str]]:
-    """What a slice of each profile gives at most within a latency, and how."""
+    """Highest rate of a slice of each profile within a latency, and its settings."""
     gpu, best, quickest = card_named(card), dict[str, tuple[Fraction, str]](), math.inf
     by_size = {str(profile.compute): name for name, profile in reversed([*gpu.profiles.items()])}
     for row in CsvTable(table, *_COLUMNS):

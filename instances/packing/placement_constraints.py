@@ -291,7 +291,7 @@ def counted_zones(instance: Any, types: Iterable[int]) -> list[str]:
 
 
 def _set_placed(instance: Any, types: int) -> None:
-    """Validate the present placement and the names of servers: both need a number of servers."""
+    """Set the current VMs and the names of servers: both need a number of servers."""
     named = np.size(instance.server_names) > 0
     if instance.placed is None and not named:
         set_field(instance, "server_names", ())

@@ -92,7 +92,7 @@ def require_services(instance: Any) -> None:
 
 
 def rates_given(instance: Any, total: Integers) -> list[tuple[int, Service]]:
-    """The rate that the VMs placed (s,) give each service."""
+    """Rate that the placed VMs (s,) give each service."""
     vms = total.tolist()
     return [
         (sum(vms[i] * rate for i, rate in zip(one.types, one.rates, strict=True)), one)

@@ -42,7 +42,7 @@ class AnswerTable:
 
     @property
     def left_out(self) -> int:
-        """How many rows are not here."""
+        """Number of rows left out."""
         return self.total - len(self.rows)
 
 

@@ -73,7 +73,7 @@ class _Record(metaclass=SignatureErrors):
         return f"{type(self).__name__}({', '.join(items)})"
 
     def _repr_html_(self) -> str:
-        """What a notebook shows."""
+        """HTML for a notebook."""
         return html_facts(type(self).__name__, self._repr_items())
 
     def _repr_items(self) -> dict[str, str]:
@@ -109,7 +109,7 @@ class _Record(metaclass=SignatureErrors):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Instance(_Record, Generic[Answer]):
-    """What is given; `Instance[Pairing]` is one that a Pairing answers.
+    """Base of all instances; `Instance[Pairing]` is one whose solution is a Pairing.
 
     Subclasses never change and validate in `__post_init__`: a wrong field raises InvalidInstance,
     which names the field, the value seen, and the cure.
@@ -133,17 +133,17 @@ class Instance(_Record, Generic[Answer]):
 
     @property
     def size(self) -> int:
-        """Size of the instance by which the time of a policy grows: entries of its tables."""
+        """Size to which a policy's time is about proportional: the entries of the tables read."""
         return 0
 
     @property
     def beyond_proofs(self) -> str:
-        """What of the instance the verifier of proofs does not model; "" where it models all."""
+        """Features that the verifier of proofs does not support, as text; "" without any."""
         return ""
 
     @property
     def left_out(self) -> str:
-        """How much of the list that it was read from it has not, in words; "" where it has all."""
+        """Text on entries of the source list that were left out; "" without any."""
         return ""
 
     def summary(self) -> dict[str, object]:
@@ -173,7 +173,7 @@ class Instance(_Record, Generic[Answer]):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Solution(_Record):
-    """What an answer is. Feasibility is the business of the problem's `check`."""
+    """Base of all solutions, whose feasibility the problem's `check` decides."""
 
     problem: ClassVar[str] = ""
     cure_for_others: ClassVar[str] = "`solution` of a result is one"

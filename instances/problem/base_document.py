@@ -142,7 +142,7 @@ def _bounded(kind: Any, field: FieldType) -> Any:
 
 
 def _default(field: FieldType) -> dict[str, Any]:
-    """What stands for an absent field: without a default it must be there, and not be empty."""
+    """Value of an absent field: without a default it must be present and not empty."""
     if field.names is not None or field.default == ():
         return {"default_factory": list}
     if field.required or (field.default is not None and field.json.null):

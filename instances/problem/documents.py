@@ -74,7 +74,7 @@ def from_json_value(value: Any) -> Any:
 
 
 def wrong_field(error: pydantic.ValidationError) -> tuple[list[str | int], str, str]:
-    """Where a document's first wrong field is, what is there, and what was expected."""
+    """Place of a document's first invalid field, its value, and what was expected."""
     first = error.errors(include_url=False)[0]
     place = [part for part in first["loc"] if not (isinstance(part, str) and part.endswith("]"))]
     seen = "missing" if first["type"] == "missing" else shortened(first["input"])

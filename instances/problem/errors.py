@@ -34,13 +34,13 @@ class InvalidInstance(CotenantError, ValueError):
         super().__init__(explain(field, seen, expected, cure))
 
     def within(self, place: str) -> InvalidInstance:
-        """This error with a file and line in front of its message."""
+        """Same error with the place (a file and line) in front of its message."""
         placed = InvalidInstance(self.field, self.seen, "")
         placed.args = (f"{place}: {self}",)
         return placed
 
     def of(self, field: str) -> InvalidInstance:
-        """This error with another name of the field, such as one with labels for indices."""
+        """Same error for a field by another name, such as with labels for indices."""
         named = InvalidInstance(field, self.seen, "")
         named.args = (str(self).replace(self.field, field, 1),)
         return named
@@ -94,7 +94,7 @@ class NoSolution(CotenantError):
 
 
 class NotAdded(CotenantError):
-    """What was offered changes no row of a table of bounds; the message says why."""
+    """A proof or answer that changes no row of a table of bounds; the message says why."""
 
 
 class EngineError(CotenantError):

@@ -38,7 +38,7 @@ WHOLE = "whole numbers"
 
 @dataclass(frozen=True)
 class Axes:
-    """What an array has along its axes.
+    """Names of the axes of an array.
 
     The first field with an axis says how long it is; the fields with that axis that follow have
     that length. An array that must be given is not empty.
@@ -87,7 +87,7 @@ class Index:
 
 @dataclass(frozen=True)
 class Json:
-    """How a field stands in a JSON document, where that is not as in Python.
+    """Form of a field in a JSON document, where it differs from Python.
 
     Attributes
     ----------
@@ -107,7 +107,7 @@ class Json:
 
 @dataclass(frozen=True)
 class FieldType:
-    """What one field of an instance takes.
+    """Type and range of one field of an instance.
 
     Attributes
     ----------

@@ -326,7 +326,7 @@ def _line_of(text: str, place: list[Any]) -> str:
 
 @dataclass(frozen=True)
 class Gathered:
-    """What `read_all` found.
+    """Result of `read_all`.
 
     Attributes
     ----------
@@ -345,7 +345,7 @@ class Gathered:
 
     @property
     def count(self) -> str:
-        """How many of each problem, in words: "3 colocation, 2 market instances"."""
+        """Number of instances of each problem as text: "3 colocation, 2 market instances"."""
         kinds = Counter(instance.problem for instance in self.files.values())
         return (
             f"{', '.join(f'{number} {problem}' for problem, number in kinds.items())} "

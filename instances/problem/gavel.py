@@ -26,7 +26,7 @@ _COLUMNS = (9, 10)
 
 @dataclass(frozen=True, eq=False)
 class GavelTable:
-    """What was measured on one kind of GPU.
+    """Measurements on one kind of GPU.
 
     Attributes
     ----------

@@ -105,7 +105,7 @@ def Between(least: float, most: float, what: str = "", *, cure: str = "") -> Ran
 
 @dataclass(frozen=True)
 class OptionType:
-    """What one option takes: a union of plain types, each with its range.
+    """Type of one option: a union of plain types, each with its range.
 
     Attributes
     ----------
@@ -143,7 +143,7 @@ class OptionType:
 
     @property
     def words(self) -> str:
-        """What is expected, as a message says it, with the cures."""
+        """Expected values as a message states them, with the cures."""
         return "; ".join(
             [
                 self.values,
@@ -461,14 +461,14 @@ def _describe(hint: Any, limits: Range | None) -> str:
 
 
 def _cure(hint: Any, limits: Range | None) -> str:
-    """What else could be done where a value is refused: of the range, or of the class."""
+    """Cure for a refused value: that of the range, or of the class."""
     if limits is not None:
         return limits.cure
     return getattr(typing.get_origin(hint) or hint, "cure_for_others", "")
 
 
 def meanings(text: str) -> dict[str, str]:
-    """What a numpydoc Parameters section says of each name; `a, b : text` is of both."""
+    """Meaning of each name in a numpydoc Parameters section; `a, b : text` gives both."""
     section = re.search(
         r"^Parameters\n-+\n(.*?)(?=^\S[^\n]*\n-{3,}$|\Z)", text, re.MULTILINE | re.DOTALL
     )

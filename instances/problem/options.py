@@ -142,8 +142,8 @@ class Option:
 
 
 def _meanings_of(function: Callable[..., Any]) -> dict[str, str]:
-    """What the parameters of a function mean; where its docstring says "see `module.function`",
-    what that one says.
+    """Meanings of a function's parameters; a docstring with "see `module.function`" refers to that
+    one's.
     """
     plain: Any = function.func if isinstance(function, functools.partial) else function
     own = meanings(inspect.getdoc(plain) or "")

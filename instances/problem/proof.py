@@ -32,7 +32,7 @@ ClaimKind = Literal["optimal", "gap", "infeasible", "equilibrium"]
 
 @dataclass(frozen=True)
 class Level:
-    """What is claimed of one objective, and what proves it.
+    """Claim about one objective, and its proof steps.
 
     Attributes
     ----------
@@ -54,7 +54,7 @@ class Level:
 
     @property
     def claim_kind(self) -> ClaimKind:
-        """What the claim amounts to; "optimal" only where value equals bound exactly."""
+        """Kind of the claim; "optimal" only where value equals bound exactly."""
         if self.infeasible:
             return "infeasible"
         if self.epsilon is not None:

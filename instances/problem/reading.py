@@ -312,7 +312,7 @@ def _decoded(text: str, where: str, wanted: str) -> Any:
 
 
 class _Unreadable(Exception):
-    """What of JSON that is well-formed is not read, to be said behind the file's name."""
+    """Message on valid JSON that is not read, to follow the file's name."""
 
 
 def _refuse(constant: str) -> None:

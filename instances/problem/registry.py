@@ -38,7 +38,8 @@ class CsvForm:
 
 @dataclass(frozen=True)
 class Problem:
-    """What this package needs to know of a problem to read, write, check, generate and convert it.
+    """Functions and names of a problem for reading, writing, checking, generating and converting
+    it.
 
     What reads and draws is named by text, "module:function" inside the package, resolved on use.
     """
@@ -66,7 +67,7 @@ class Problem:
 
     @property
     def name(self) -> str:
-        """What its instances call it."""
+        """Name of the problem in its instances."""
         return self.instance.problem
 
     def solution_named(self, name: str | None) -> type[Solution]:
@@ -88,7 +89,7 @@ class Problem:
         self.check(instance, solution)
 
     def unit(self, instance: Instance, objective: str, options: Mapping[str, Any]) -> float:
-        """What agreement in an objective is relative to: `scale`."""
+        """Scale to which agreement in an objective is relative: `scale`."""
         size = 1.0 if self.scale is None else float(self.scale(instance, objective, **options))
         return size if 0 < size < inf else 1.0
 
@@ -121,8 +122,7 @@ def feasible(instance: Instance, solution: Any) -> bool:
 
 @validate_options
 def scale(instance: Instance, objective: str, /, **options: Any) -> float:
-    """What an objective could be at most on an instance, in absolute value, or a quick bound on
-    that: above 0.
+    """Largest absolute value of an objective on an instance, or a quick bound on it: above 0.
 
     A value and a bound on it agree when they differ by a tiny fraction of this
     (`solvers.outcome.agree`), so that neither the unit that work, money or time is counted in nor

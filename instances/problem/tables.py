@@ -131,7 +131,7 @@ class CsvTable:
 
     @property
     def written(self) -> str:
-        """Separator and decimal mark of the table, in words, where they are unusual; else ""."""
+        """Note on separators other than commas and decimal points."""
         words = [_SEPARATORS.get(self.delimiter, "")]
         words += ["decimal commas"] if "," in self.marks else []
         return " and ".join(word for word in words if word)
@@ -405,6 +405,6 @@ def unread(path: PathLike, known: Iterable[str]) -> list[str]:
 
 
 def name_of(path: PathLike) -> str:
-    """What an instance is called that was read from here: the folder's or the file's name."""
+    """Name of an instance read from a path: the folder's or the file's name."""
     resolved = Path(path).resolve() if os.path.isdir(path) else Path(path)
     return resolved.name.split(".")[0]

@@ -48,7 +48,7 @@ _OF_TIME = {"ms": 0.001, "s": 1, "m": 60, "min": 60, "h": 3600, "d": 86400}
 
 
 def without_unit(text: str, what: str = "") -> str:
-    """What to write in place of a number with its unit, such as "5s" or "5%"; "" for other texts.
+    """Correction of a number with its unit, such as "5s" or "5%"; "" for other texts.
 
     Parameters
     ----------

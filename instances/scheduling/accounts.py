@@ -71,7 +71,7 @@ class Accounts:
 
     @property
     def unit(self) -> Unit:
-        """What a machine is."""
+        """Unit that a machine stands for."""
         return self.log.unit
 
     def cut(self, length: int | None = None, most: int = MOST_UNITS) -> Accounts:
@@ -101,7 +101,7 @@ class Accounts:
 @validate_options
 @dataclass(frozen=True)
 class Source:
-    """How files become organizations; every field is an option.
+    """Options that turn files into organizations; every field is an option.
 
     Attributes
     ----------
@@ -269,7 +269,7 @@ class Source:
         return "as given" if "=" in self.shares else "sshare"
 
     def _machines(self, log: Log, nodes: list[SlurmNode], unit: Unit) -> tuple[int, str]:
-        """How many, and where that is from."""
+        """Number of machines, and where it comes from."""
         if self.machines is not None:
             return -int(-self.machines / unit.size // 1), "as given"
         if log.queues:
@@ -323,7 +323,7 @@ def waits(accounts: Accounts) -> dict[str, tuple[int, int, float]]:
 
 
 def _brought(log: Log, nodes: list[SlurmNode]) -> list[Amounts]:
-    """What all queues bring, or each node has."""
+    """Amounts that all queues contribute, or that each node has."""
     if log.queues:
         return [summed(each.nominal for each in log.queues)]
     return [node.resources for node in nodes]

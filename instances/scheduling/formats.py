@@ -79,7 +79,7 @@ def read_log(
 
 
 def _form_of(path: PathLike, text: str) -> Form:
-    """What kind of log a text is, by its first line that says anything."""
+    """Format of a log, by its first nonempty line."""
     where = os.fspath(path)
     if looks_like_sacct(text):
         return "sacct"

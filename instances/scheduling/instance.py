@@ -242,7 +242,7 @@ class Scheduling(Instance["Schedule"]):
 
     @property
     def beyond_proofs(self) -> str:
-        """What of the instance the verifier of proofs does not model."""
+        """Features that the verifier of proofs does not support."""
         if self.sequential:
             return ""
         what = "machines of different speeds" if self.processors is None else "parallel jobs"

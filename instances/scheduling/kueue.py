@@ -41,7 +41,7 @@ Object = Mapping[str, Any]
 
 @dataclass
 class _Reading:
-    """State of the reader: what the objects read so far say.
+    """State of reading the objects.
 
     Attributes
     ----------
@@ -134,7 +134,7 @@ def _items(content: Any) -> Iterator[Object]:
 
 
 def _wrong(error: Exception) -> str:
-    """What is wrong with an object, in words where Python said it."""
+    """Message on an invalid object."""
     if isinstance(error, ValueError):
         return str(error)
     what = f"no field {error}" if isinstance(error, KeyError) else f"a field of no use ({error})"
@@ -241,7 +241,7 @@ def _read_queues(of_kind: Mapping[str, list[Object]], reading: _Reading) -> Iter
 
 
 def _resources(item: Object, queue: str, reading: _Reading) -> dict[str, int]:
-    """What a workload holds or asks for, in all of its pods."""
+    """Resources that a workload holds or requests, in all of its pods."""
     amounts: dict[str, int] = {}
     status = item.get("status") or {}
     admission = status.get("admission") or {}
@@ -325,7 +325,7 @@ def _read_workload(item: Object, reading: _Reading) -> None:
 
 
 def _notes(of_kind: Mapping[str, list[Object]], reading: _Reading) -> Iterator[str]:
-    """Sentences on what the file lacks, and where it contradicts itself."""
+    """Notes on what the file lacks, and where it contradicts itself."""
     finished = reading.finished
     first = f", the first of {_day(min(finished))}" if finished else ""
     yield (

@@ -149,8 +149,7 @@ class Window:
 @validate_options
 @dataclass(frozen=True)
 class Settings:
-    """How a log becomes organizations with machines and jobs; every field is an option of the
-    readers.
+    """Options that turn a log into organizations with machines and jobs.
 
     Attributes
     ----------
@@ -317,7 +316,7 @@ def of_partition(log: Log, name: str) -> Log:
 
 
 def released_when_eligible(log: Log) -> Log:
-    """The log with each job released when it became eligible to start, not when submitted."""
+    """Jobs released when they became eligible to start, not when they were submitted."""
     if log.eligible is None:
         return log
     began = log.submit + log.wait

@@ -50,12 +50,12 @@ _TASKS = re.compile(r"[0-9]+_\[([^\]]*)\]")
 
 
 class _BadLine(Exception):
-    """What is wrong with a line."""
+    """Message on an invalid line."""
 
 
 @dataclass
 class _Reading:
-    """State of the reader: what the lines read so far say."""
+    """State of reading the lines."""
 
     jobs: dict[object, tuple[object, ...]] = field(default_factory=dict)
     counts: Counter[str] = field(default_factory=Counter)
@@ -238,7 +238,7 @@ def _divide(
 
 
 def _columns(where: str, header: str, delimiter: str) -> tuple[str, list[str]]:
-    """What separates the cells, and the names of the columns in lower case."""
+    """Separator of the cells, and the names of the columns in lower case."""
     bare = header.lstrip("\ufeff ").strip('"')
     if not delimiter:
         match = re.match(r"[A-Za-z]+(?:%-?[0-9]+)?([^A-Za-z0-9]+)[A-Za-z]", bare)
@@ -392,7 +392,7 @@ def _log_of(where: str, reading: _Reading) -> Log:
 
 
 def remarks(log: Log, nodes: Sequence[SlurmNode] = (), unit: str = "cpu") -> Iterator[str]:
-    """What was decided in reading the jobs, and which of them need what is not seen, in sentences.
+    """Notes on decisions in reading the jobs, and on jobs with needs that are not modeled.
 
     Parameters
     ----------
@@ -429,7 +429,7 @@ def remarks(log: Log, nodes: Sequence[SlurmNode] = (), unit: str = "cpu") -> Ite
 
 
 def _these(log: Log, chosen: list[int]) -> str:
-    """Number of the chosen jobs, and the names of the first three."""
+    """Number of jobs, and the first of them by name, as text."""
     names = ", ".join(log.jobs[n] for n in chosen[:3])
     return f"{len(chosen)} ({names}{', ...' if len(chosen) > 3 else ''})"
 

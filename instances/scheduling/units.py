@@ -33,7 +33,7 @@ _UNITS = {
 
 @dataclass(frozen=True)
 class Queue:
-    """What a queue brings to a cohort, and its limits.
+    """Quota that a queue contributes to a cohort, and its limits.
 
     Attributes
     ----------
@@ -56,7 +56,7 @@ class Queue:
 
 @dataclass(frozen=True)
 class Unit:
-    """What is counted.
+    """Unit in which jobs are counted.
 
     Attributes
     ----------
@@ -74,7 +74,7 @@ class Unit:
 
     @property
     def key(self) -> str:
-        """Hours of the unit as part of a name in JSON."""
+        """Hours of the unit as a part of a name in JSON."""
         return re.sub(r"[^a-z0-9]+", "_", self.hours.lower())
 
     @property
@@ -83,11 +83,11 @@ class Unit:
         return self.key.replace("core_hours", "cpu_hours").removesuffix("_hours") + "s"
 
     def whole(self, amounts: Amounts) -> int:
-        """Amount of the unit among resources, in `parts`, see `exact`."""
+        """Amount of the unit, in `parts`, among resources, see `exact`."""
         return int(self.exact(amounts))
 
     def exact(self, amounts: Mapping[str, Any]) -> Fraction:
-        """Exact amount of the unit among resources, which may be fractions."""
+        """Amount of the unit among resources, which may be a fraction."""
         return Fraction(amount_of(amounts, self.resource))
 
     @property
@@ -141,7 +141,7 @@ def named_numbers(text: str, option: str, expected: str) -> dict[str, Fraction]:
 
 
 def amount_of(amounts: Amounts, resource: str) -> int:
-    """Amount of a resource; all GPUs are those of the named types where only types are named."""
+    """Amount of a resource; where only types of GPU are named, all GPUs are counted."""
     if resource == GPU and GPU not in amounts:
         return sum(number for name, number in amounts.items() if name.startswith(f"{GPU}:"))
     return amounts.get(resource, 0)

@@ -86,7 +86,7 @@ def in_unit(log: Log, unit: Unit, brought: Sequence[int]) -> tuple[Log, list[str
 
 
 def in_machines(unit: Unit, amounts: Amounts) -> int:
-    """How many machines of the game some amounts are, rounded up."""
+    """Number of machines of the game for some amounts, rounded up."""
     return -int(-Fraction(unit.whole(amounts), unit.parts) / unit.size // 1)
 
 

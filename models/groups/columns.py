@@ -65,7 +65,7 @@ class Columns:
         return len(self.where)
 
     def some(self, chosen: npt.NDArray[Any]) -> Columns:
-        """Those of the columns."""
+        """Subset of the columns by mask."""
         return Columns(self.members[chosen], self.where[chosen], self.lost[chosen], self.limits)
 
     def program(

@@ -333,7 +333,7 @@ def approach(search: FairSearch) -> None:
 
 
 def try_slack(search: FairSearch) -> None:
-    """Where time is limited and the program small: pair types anew and solve it, for a moment."""
+    """With a time limit and a small program, pair types anew and solve it, for a short time."""
     if search.program is None or search.large or search.clock.left is None:
         return
     search.improve(search.clock.time_slice(search.limits.short))
@@ -342,7 +342,7 @@ def try_slack(search: FairSearch) -> None:
 
 
 def improve_slack(search: FairSearch) -> None:
-    """Where time is limited or the program large: pair a few types anew, again and again."""
+    """With a time limit or a large program, pair a few types anew, repeatedly."""
     if search.program is None:
         search.improve(search.clock.left)
     elif search.large or search.clock.left is not None:
@@ -350,7 +350,7 @@ def improve_slack(search: FairSearch) -> None:
 
 
 def solve_slack(search: FairSearch) -> None:
-    """Where its relaxation was solved: solve the integer program of least slack."""
+    """After its relaxation, solve the integer program of least slack."""
     if not search.hopeless:
         search.solve()
 
@@ -368,7 +368,7 @@ def relax_penalty(search: FairSearch) -> None:
 
 
 def try_penalty(search: FairSearch) -> None:
-    """Where the program is small: solve it for a moment, which mostly is enough."""
+    """With a small program, solve it for a short time, which mostly is enough."""
     if not search.large:  # what is near the relaxation already waits for its search
         search.solve(parts=search.limits.first_try)
 

@@ -244,7 +244,7 @@ def zero_of_different(search: StableSearch) -> None:
 
 
 def deletions_again(search: StableSearch) -> None:
-    """Where something is open: search over tie-breakings and deletions for longer."""
+    """Search over tie-breakings and deletions for longer, where a level is not proved."""
     if search.open:
         search.by_deletions(_share_of_ties(search))
 
@@ -286,8 +286,8 @@ def zero_over_types(search: StableSearch) -> None:
 
 
 def cheapest_with_one(search: StableSearch) -> None:
-    """Where zero is impossible and one blocking pair is a linear program: the least penalty with
-    one.
+    """Find the least penalty with one blocking pair, where zero is impossible and such pairings are
+    described by a linear program.
     """
     if search.open and search.bound == 1 and _by_rows(search, 1) and _clear(search):
         seconds = search.clock.time_slice(2) or search.limits.decision_seconds
@@ -295,8 +295,8 @@ def cheapest_with_one(search: StableSearch) -> None:
 
 
 def probe_agents(search: StableSearch) -> None:
-    """Where types are many: search over deletions for a moment, agents of one type tied, which
-    mostly finds zero at once where there is one.
+    """Search over deletions for a short time, agents of one type tied, which mostly finds a stable
+    pairing if one exists; where types are many.
     """
     if _by_agents(search) and search.open:
         search.by_deletions(search.probe_seconds)
@@ -319,8 +319,8 @@ def exchange(search: StableSearch) -> None:
 
 
 def robust_start(search: StableSearch) -> None:
-    """Where possible gains count, in points: the pairing of the least alpha at which no pair
-    possibly blocks.
+    """Find the pairing of the least alpha at which no pair possibly blocks, where possible gains
+    count, in points.
     """
     possibly = search.counted.uncertainty == "possible"
     if not possibly or search.closed or "robust" not in search.limits.routes:
@@ -345,7 +345,7 @@ def decide_few(search: StableSearch) -> None:
 
 
 def search_agents(search: StableSearch) -> None:
-    """Where types are many: search over tie-breakings and deletions for longer."""
+    """Search over tie-breakings and deletions for longer, where types are many."""
     if _by_agents(search):
         deletions_again(search)
 

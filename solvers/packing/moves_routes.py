@@ -233,7 +233,7 @@ def fillings(search: MovesSearch, effort: float) -> None:
 
 
 def any_answer(search: MovesSearch, effort: float) -> None:
-    """Where no answer is known, find the fewest or cheapest servers, however many VMs move."""
+    """Without an answer, find the fewest or cheapest servers, however many VMs move."""
     minima = {"servers": min_servers, "cost": min_cost}
     for name in search.asked or ["servers"]:
         if search.best is not None or not search.open:

@@ -47,6 +47,7 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
         "price.csv": "name,cpu,mem,price\nh,4,16,0.384\n",
         "cost.csv": "name,cpu,mem,cost\nh,4,16,0.384\n",
         "once.csv": "name,cpu,mem\nh,1,2\n",
+        "game.csv": "coalition,value\na,1\n",
         "own_mistake.py": OWN,
     }
     for name, text in texts.items():
@@ -63,6 +64,7 @@ MISTAKES: list[tuple[str, tuple[str, ...]]] = [
     ("solve none.json", ("'--method'", "module:function")),
     (f"prove {TINY} --out p.json", ("'--method'", "one of optimal")),
     ("compare pen.csv", ("pen.csv is not JSON", "cotenant convert pen.csv --from", "penalty-csv")),
+    ("compare game.csv", ("looks like a table", "`cotenant analyze core game.csv` divides")),
     ("solve preferences.csv -m SR", ("looks like a table", "cotenant convert preferences.csv")),
     ("convert open-tie.csv --from preferences --out x.json", ("line 2", "no closing bracket")),
     ("convert pen.csv --from gavel --out x.json", ("Gavel's throughputs", "penalty-csv")),

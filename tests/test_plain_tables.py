@@ -129,7 +129,8 @@ READ: list[tuple[Callable[..., Any], dict[str, str], dict[str, Any], dict[str, A
       "penalty": [[np.inf, 0.2], [round(1 - 1 / 1.3, 12), round(1 - 1 / 1.1, 12)]]}),
     (jobs_csv, USERS, {},
      {"budget": [3, 1], "names": ("bob", "ann"), "server_names": ("s1", "s2"), "capacity": [8, 16],
-      "user": [1, 0], "server": [1, 0]}),
+      "user": [1, 0], "server": [1, 0],
+      "source": "jobs of jobs.csv; users of users.csv; servers of servers.csv"}),
     (jobs_csv, {"jobs": "user,server,parallel_fraction,work,budget\nann,s1,0.5,1,2\nbob,s1,0.9,3,1\n"
                         "ann,s2,0.7,1,2\n"}, {"cores": 16},
      {"user": [0, 1, 0], "server": [0, 0, 1], "budget": [2, 1], "capacity": [16, 16],

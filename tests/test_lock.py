@@ -40,7 +40,7 @@ def test_second_comparison_on_locked_rows_is_refused_with_process(holder: Any) -
     with pytest.raises(InvalidFile, match=f"is being written by process {sweep.pid} on "):
         cotenant.compare([TINY], ["GR"], out=out)
     with pytest.raises(InvalidFile, match=f"process {sweep.pid}"):
-        run_tasks([], out=out)
+        list(run_tasks([], out=out))
     assert read_rows(out) == []
     sweep.send_signal(signal.SIGKILL)
     sweep.wait()

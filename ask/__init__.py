@@ -462,8 +462,8 @@ def share_gpus(
         found = {"throughput": throughputs(instance, shares).tolist()}
         pair = shares.second >= 0
         types = np.concatenate([shares.first, shares.second[pair]])
-        for place, kind in enumerate(kinds):
-            there = np.where(shares.device == place, shares.share, 0.0)
+        for index, kind in enumerate(kinds):
+            there = np.where(shares.device == index, shares.share, 0.0)
             total = sums_by(types, np.concatenate([there, there[pair]]), instance.types)
             found[f"on {kind}"] = (total / np.maximum(instance.count, 1)).tolist()
         return found

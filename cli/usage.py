@@ -98,10 +98,10 @@ def _names(context: Any, parameter: Any) -> list[str]:
 
 def _given(parameter: Any, arguments: Sequence[str]) -> str:
     """Find the value that was written for an option; "" if none."""
-    for place, word in enumerate(arguments):
+    for index, word in enumerate(arguments):
         name, equals, value = word.partition("=")
         if name in parameter.opts:
-            return value if equals else " ".join(arguments[place + 1 : place + 2])
+            return value if equals else " ".join(arguments[index + 1 : index + 2])
     return ""
 
 

@@ -312,8 +312,8 @@ def elastic_csv(path: PathLike, *, devices: str) -> Elastic:
     names, kinds = list(dict.fromkeys(job for job, *_ in found)), list(number)
     pairs = sorted({(kinds.index(kind), size) for _, kind, size in found})
     utility = np.zeros((len(names), len(pairs)))
-    types = {name: place for place, name in enumerate(names)}
-    places = {pair: place for place, pair in enumerate(pairs)}
+    types = {name: index for index, name in enumerate(names)}
+    places = {pair: index for index, pair in enumerate(pairs)}
     for (job, kind, size), value in found.items():
         utility[types[job], places[kinds.index(kind), size]] = value
     kind, size = np.array(pairs).T

@@ -333,6 +333,6 @@ def _joined(parts: list[tuple[Any, ...]], kinds: tuple[Any, ...]) -> tuple[Any, 
     if not parts:
         return tuple(np.zeros(0, dtype=kind) for kind in kinds)
     return tuple(
-        cast("Any", np.concatenate([part[place] for part in parts]).astype(kind))
-        for place, kind in enumerate(kinds)
+        cast("Any", np.concatenate([part[index] for part in parts]).astype(kind))
+        for index, kind in enumerate(kinds)
     )

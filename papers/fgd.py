@@ -163,8 +163,8 @@ def _allocated(path: str, nodes: str, seed: int, draws: int) -> Allocated:
         assert given.cards is not None
         cards = int(given.cards @ given.server_count)
         answer = None
-        for place, (name, (policy, _)) in enumerate(POLICIES.items()):
-            answer = policy(given, rng=np.random.default_rng([number, place]))
+        for index, (name, (policy, _)) in enumerate(POLICIES.items()):
+            answer = policy(given, rng=np.random.default_rng([number, index]))
             percent[name].append(_percent(given, answer))
         most = max_gpus(given, time_limit=SECONDS, start=answer, rng=np.random.default_rng(number))
         percent["bound"].append(100.0 if most.bound is None else most.bound)

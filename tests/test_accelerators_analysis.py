@@ -26,8 +26,8 @@ def test_rounds_are_placements_within_rounded_up_shares(
     for method in ("max-min", "isolated"):
         shares = cotenant.solve(instance, method).solution
         found = whole_rounds(instance, shares, rounds=12)
-        for place in range(12):
-            cotenant.check(instance, found.placement(place))
+        for index in range(12):
+            cotenant.check(instance, found.placement(index))
         assert (found.number.sum(axis=0) <= np.ceil(12 * shares.share - 1e-9) + 1e-9).all()
         assert (found.number >= np.floor(shares.share)).all()
         # what jobs reach adds up to what ran

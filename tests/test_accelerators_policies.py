@@ -69,7 +69,7 @@ def test_allox_minimizes_sum_of_completion_times(seed: int) -> None:
     devices = np.repeat(np.arange(2), instance.devices)
     assert instance.steps is not None
     time = instance.steps[jobs, None] / instance.throughput[jobs][:, devices]
-    every = np.hstack([place * time for place in range(1, len(jobs) + 1)])
+    every = np.hstack([index * time for index in range(1, len(jobs) + 1)])
     least = every[linear_sum_assignment(every)].sum()
     places = _places(instance, instance.count, len(jobs))
     point = solve_program(places.program).point

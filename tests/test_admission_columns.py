@@ -60,9 +60,9 @@ def worth(seed: int, v: int, jobs: tuple[int, ...]) -> float:
     for c in np.repeat(np.arange(instance.types), instance.cores[v]).tolist():
         after = dict(held)
         for left, value in held.items():
-            for place, j in enumerate(jobs):
-                if left[place]:
-                    rest = (*left[:place], left[place] - 1, *left[place + 1 :])
+            for index, j in enumerate(jobs):
+                if left[index]:
+                    rest = (*left[:index], left[index] - 1, *left[index + 1 :])
                     after[rest] = max(after.get(rest, 0.0), value + float(instance.speed[j, c]))
         held = after
     return max(held.values())
@@ -103,8 +103,8 @@ def relaxed(seed: int) -> float:
     ]
     columns = [(v, jobs) for v in range(instance.machines) for jobs in every]
     rows = np.zeros((instance.machines + instance.jobs, len(columns)))
-    for place, (v, jobs) in enumerate(columns):
-        rows[[v, *(instance.machines + j for j in jobs)], place] = 1.0
+    for index, (v, jobs) in enumerate(columns):
+        rows[[v, *(instance.machines + j for j in jobs)], index] = 1.0
     found = linprog(
         [-worth(seed, v, jobs) for v, jobs in columns], A_ub=rows, b_ub=np.ones(len(rows))
     )

@@ -96,9 +96,9 @@ def by_networkx(instance: Colocation) -> Fraction:
         if (both := cost[a][b]) is not None:
             graph.add_edge(a, b, weight=2 * alone - both)
     some = singles not in (0, instance.agents)
-    for place in range(-singles if some else 0, 0):  # places to be alone at, or to leave empty
-        graph.add_edges_from([(place, a) for a in range(instance.agents)], weight=0)
-        graph.add_edges_from([(place, other) for other in range(place + 1, 0)], weight=0)
+    for index in range(-singles if some else 0, 0):  # places to be alone at, or to leave empty
+        graph.add_edges_from([(index, a) for a in range(instance.agents)], weight=0)
+        graph.add_edges_from([(index, other) for other in range(index + 1, 0)], weight=0)
     pairs = max_weight_matching(graph, maxcardinality=some or singles == 0)
     gain = sum(graph.edges[pair]["weight"] for pair in pairs)
     return Fraction(alone * instance.agents - gain, unit)

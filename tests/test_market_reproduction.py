@@ -63,8 +63,8 @@ def test_figure_3_11_utilities_equal_amdahl_law() -> None:
 def everything_to_the_first(market: Market, **_: Any) -> Allocation:
     """On every server, all cores to its first job."""
     cores = np.full(len(market.user), 1e-6)
-    for place, size in enumerate(market.capacity):
-        jobs = np.flatnonzero(market.server == place)
+    for index, size in enumerate(market.capacity):
+        jobs = np.flatnonzero(market.server == index)
         cores[jobs[:1]] = size - 1e-6 * (len(jobs) - 1)
     return Allocation(cores)
 

@@ -65,8 +65,8 @@ def test_max_min_share_equals_enumeration(brute, capped: bool, number: int) -> N
         assert sorted(n * u for n, u in zip(total, unit, strict=True)) == best
         assert (outcome.status, outcome.bound) == (Status.OPTIMAL, float(best[0]))
         assert outcome.certificate["leximin"]
-        for place, level in enumerate(outcome.certificate["levels"]):
-            assert level["value"] == level["bound"] == float(sum(best[: place + 1]))
+        for index, level in enumerate(outcome.certificate["levels"]):
+            assert level["value"] == level["bound"] == float(sum(best[: index + 1]))
         for rival in (drf, first_fit):
             assert metrics(instance, rival(instance))["dominant_share_min"] <= outcome.bound + 1e-9
 

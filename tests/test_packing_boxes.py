@@ -154,8 +154,8 @@ def test_state_lists_stop_at_limit(brute: Any, capped: bool) -> None:
     assert sum(map(len, space.levels(Clock(), states))) == states
     with refused(InvalidOption):
         space.levels(Clock(), states - 1)
-    for place, (before, after) in enumerate(itertools.pairwise(levels)):
-        moves = space.moves(place)
+    for index, (before, after) in enumerate(itertools.pairwise(levels)):
+        moves = space.moves(index)
         given = (before, moves.combination, moves.steps, worths.stride, worths.radix, capped)
         for most in (0, 2, 10**9):
             assert following_keys(*given, most).tolist() == after[: most + 1].tolist()

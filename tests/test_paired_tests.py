@@ -115,7 +115,7 @@ def test_failed_run_ranks_last_and_noise_counts_as_tie() -> None:
 def test_holm_correction_covers_all_pairs_unless_reference_is_given() -> None:
     draws = np.random.default_rng(0)
     values: dict[str, Any] = {
-        name: list(draws.normal(place, size=12)) for place, name in enumerate("abcd")
+        name: list(draws.normal(index, size=12)) for index, name in enumerate("abcd")
     }
     free, chosen = rank_methods(values, "min"), rank_methods(values, "min", "a")
     assert (free.reference, free.tests, chosen.tests) == ("a", 6, 3)
@@ -126,7 +126,7 @@ def test_holm_correction_covers_all_pairs_unless_reference_is_given() -> None:
 
 def test_nemenyi_groups_are_maximal_below_critical_difference() -> None:
     order = "abcdef"
-    values: dict[str, Any] = {name: [float(place)] * 8 for place, name in enumerate(order)}
+    values: dict[str, Any] = {name: [float(index)] * 8 for index, name in enumerate(order)}
     found = rank_methods(values, "min")
     across = int(found.critical)
     expected = [list(order[low : low + across + 1]) for low in range(len(order) - across)]

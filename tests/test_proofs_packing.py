@@ -220,11 +220,11 @@ def test_disutility_bound_holds_for_every_play() -> None:
         case = case_of(shared(seed), None, {"eta": 4}, [])
         play = Play(CheckedPacking(case), case.options)
         plays = [([], (0,) * len(play.cap))]  # type: ignore[var-annotated]
-        for place in range(len(play.kinds)):
+        for index in range(len(play.kinds)):
             plays = [
                 ([*squares, square], more)
                 for squares, total in plays
-                for _, square, more in play.after(total, place)
+                for _, square, more in play.after(total, index)
             ][:20_000]
         worth = [
             len(play.kinds) * float(play.variance(total)[0]) ** 0.5

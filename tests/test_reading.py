@@ -273,13 +273,13 @@ def test_csv_cell_above_field_limit_is_refused_by_line(form: str, tmp_path: Path
 def test_gzip_file_with_any_flipped_byte_is_refused(tmp_path: Path) -> None:
     whole = gzip.compress(json.dumps(TINY).encode())
     path = tmp_path / "x.json.gz"
-    for place in range(len(whole)):
-        path.write_bytes(whole[:place] + bytes([whole[place] ^ 0xFF]) + whole[place + 1 :])
+    for index in range(len(whole)):
+        path.write_bytes(whole[:index] + bytes([whole[index] ^ 0xFF]) + whole[index + 1 :])
         try:
             cotenant.read(path)
         except (InvalidFile, InvalidInstance):
             continue
-        assert place < 10, "only the file's name, time and system may change without harm"
+        assert index < 10, "only the file's name, time and system may change without harm"
 
 
 @pytest.mark.parametrize("mode", [0o600, 0o640, 0o664, 0o444, 0o4755])

@@ -27,7 +27,7 @@ def lab(tmp_path_factory: pytest.TempPathFactory) -> Path:
         return "exit 139: no memory" if members in ([2, 5], [5, 2]) else ""
 
     machine = SimulatedMachine(truth, [5.0] * 8, noise=0.01, drift=0.02, error=crash)
-    jobs = [Job(str(place), ("true",)) for place in range(8)]
+    jobs = [Job(str(index), ("true",)) for index in range(8)]
     store = tmp_path_factory.mktemp("lab") / "lab.db"
     measure(jobs, store, machine=machine, half_width=0.03)
     return store

@@ -188,7 +188,7 @@ def test_record_debts_equal_those_of_truncated_instance(reading: Any) -> None:
     for instance in tiny_instances(13, 6):
         schedule = round_robin(instance)
         kept = record(instance, schedule, reading=reading)
-        for place, time in enumerate(kept["times"]):
+        for index, time in enumerate(kept["times"]):
             short = instance.replace(horizon=time)
             begun = (schedule.start >= 0) & (schedule.start < time)
             cut = Schedule(
@@ -196,7 +196,7 @@ def test_record_debts_equal_those_of_truncated_instance(reading: Any) -> None:
             )
             measured = metrics(short, cut, reading=reading)
             owed = [measured[f"owed:{name}"] for name in instance.names]
-            assert [row[place] for row in kept["debts"]] == pytest.approx(owed, rel=1e-5, abs=1e-9)
+            assert [row[index] for row in kept["debts"]] == pytest.approx(owed, rel=1e-5, abs=1e-9)
         assert kept["owed"] == [row[-1] for row in kept["debts"]]
 
 

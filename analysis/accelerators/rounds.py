@@ -109,8 +109,8 @@ def _numbers(instance: Accelerators, solution: TimeShares, rounds: int) -> Integ
     jobs -= np.bincount(second[pair], whole[pair], instance.types)
     number = np.tile(whole, (rounds, 1))
     given = np.zeros(len(share))
-    for place in range(rounds):
-        due = (place + 1) * share - given - whole
+    for index in range(rounds):
+        due = (index + 1) * share - given - whole
         room, idle = devices.astype(np.int64).tolist(), jobs.astype(np.int64).tolist()
         for row in np.argsort(-due, kind="stable").tolist():
             if due[row] <= _LEAST:
@@ -123,8 +123,8 @@ def _numbers(instance: Accelerators, solution: TimeShares, rounds: int) -> Integ
             idle[a] -= 1
             if b >= 0:
                 idle[b] -= 1
-            number[place, row] += 1
-        given += number[place]
+            number[index, row] += 1
+        given += number[index]
     return number
 
 
@@ -136,9 +136,9 @@ def rounds_table(
         return None
     found = whole_rounds(instance, solution, rounds=rounds)
     rows: list[tuple[object, ...]] = []
-    for place in range(rounds):
-        named = answer_table(instance, found.placement(place)).rows
-        rows += [(place + 1, *row[:-1], int(row[-1])) for row in named if row[-1]]
+    for index in range(rounds):
+        named = answer_table(instance, found.placement(index)).rows
+        rows += [(index + 1, *row[:-1], int(row[-1])) for row in named if row[-1]]
     worst = max(0.0, float(found.loss.max()))
     sentence = f"{rounds} rounds; of its throughput by shares a job loses at most {worst:.2%}"
     columns = ("round", "job", "beside", "device", "number")

@@ -98,8 +98,8 @@ def price_frontiers(
     if free.solution is None:
         return ()
     known, robust = _known(instance), instance.low is not None and instance.types <= MOST_TYPES
-    for place, against in enumerate(kinds):
-        part = Clock(clock.time_slice(len(kinds) - place + robust))
+    for index, against in enumerate(kinds):
+        part = Clock(clock.time_slice(len(kinds) - index + robust))
         more: Any = {"alpha": alpha, "alpha_mode": alpha_mode}
         found.append(_frontier(instance, against, part, points, known, free, **more))
         if found[-1].stop is Stop.INTERRUPTED:

@@ -58,13 +58,13 @@ class StablePairings:
     def table(self) -> Table:
         """Table with a row for each listed pairing."""
         rows = []
-        for place, (partners, metrics) in enumerate(
+        for index, (partners, metrics) in enumerate(
             zip(self.listed, self.measured, strict=True), start=1
         ):
             order = {who: at for at, who in enumerate(partners)}
             pairs = [f"{who} {other}" for who, other in partners.items()
                      if other is not None and order[who] < order[other]]  # fmt: skip
-            rows.append((place, *(metrics[name] for name in _MEASURED), ", ".join(pairs)))
+            rows.append((index, *(metrics[name] for name in _MEASURED), ", ".join(pairs)))
         columns = [Column("number", numeric=True)]
         for name, heading in _MEASURED.items():
             columns.append(Column(heading, "{:.4f}".format, numeric=True, key=name))

@@ -94,8 +94,8 @@ def work_conserving(capacity: Floats, server: Integers, demand: Floats) -> Float
     [2.0, 5.0, 8.0, 5.0]
     """
     cores = np.zeros(len(demand))
-    for place, size in enumerate(capacity):
-        jobs = np.flatnonzero(server == place)
+    for index, size in enumerate(capacity):
+        jobs = np.flatnonzero(server == index)
         left = float(size)
         for job, waiting in zip(
             jobs[np.argsort(demand[jobs], kind="stable")], range(len(jobs), 0, -1), strict=True

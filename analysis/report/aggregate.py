@@ -120,7 +120,7 @@ def proof_profile(seconds: Values) -> dict[str, list[tuple[float, float]]]:
     found: dict[str, list[tuple[float, float]]] = {}
     for method, column in seconds.items():
         done = sorted(value for value in column if value is not None)
-        found[method] = [(value, (place + 1) / len(column)) for place, value in enumerate(done)]
+        found[method] = [(value, (index + 1) / len(column)) for index, value in enumerate(done)]
     return found
 
 
@@ -191,8 +191,8 @@ def values_of(lines: Sequence[Line], metric: str) -> dict[str, list[float | None
     return _grid(
         lines,
         {
-            place: line["metrics"].get(metric) if whole(line) else None
-            for place, line in enumerate(lines)
+            index: line["metrics"].get(metric) if whole(line) else None
+            for index, line in enumerate(lines)
         },
     )
 
@@ -215,7 +215,7 @@ def proof_seconds(
     ]
     return _grid(
         chosen,
-        {place: line["seconds"] if _proved(line) else None for place, line in enumerate(chosen)},
+        {index: line["seconds"] if _proved(line) else None for index, line in enumerate(chosen)},
         lines,
     )
 
@@ -304,7 +304,7 @@ def _share_within(ordered: Sequence[float], limit: float) -> float:
 def _columns(values: Values) -> list[dict[str, float | None]]:
     """For each instance, the values by method."""
     size = max(map(len, values.values()), default=0)
-    return [{method: row[place] for method, row in values.items()} for place in range(size)]
+    return [{method: row[index] for method, row in values.items()} for index in range(size)]
 
 
 def _grid(
@@ -313,8 +313,8 @@ def _grid(
     universe: Sequence[Line] | None = None,
 ) -> dict[str, list[float | None]]:
     places = {
-        key: place
-        for place, key in enumerate(instance_keys(lines if universe is None else universe))
+        key: index
+        for index, key in enumerate(instance_keys(lines if universe is None else universe))
     }
     found: dict[str, list[float | None]] = {}
     for number, line in enumerate(lines):

@@ -227,8 +227,8 @@ def _instances(
     listed += [(row["instance"], [], [row], [], None) for row in alone]
     # 2. A part for each.
     return tuple(
-        _instance(name, instance, members, mine, own, table, metrics, again, place < most)
-        for place, (instance, members, mine, own, table) in enumerate(listed)
+        _instance(name, instance, members, mine, own, table, metrics, again, index < most)
+        for index, (instance, members, mine, own, table) in enumerate(listed)
     )
 
 

@@ -120,13 +120,13 @@ def _drawn(
         show_header=table.heading,
         collapse_padding=tight,
     )
-    for place, (cell, width) in enumerate(zip(cells, widths, strict=True)):
+    for index, (cell, width) in enumerate(zip(cells, widths, strict=True)):
         drawn.add_column(
             "\n".join(_lines(cell.column.name, width)),
             style="bold" if cell.column.bold else None,
             justify="right" if cell.column.numeric else "left",
             # rich takes the first column's left gap, which it keeps, out of its width
-            width=max(width, 1) + (tight and not place),
+            width=max(width, 1) + (tight and not index),
             no_wrap=True,
         )
     for row in zip(*(cell.texts for cell in cells), strict=True):

@@ -92,7 +92,7 @@ def latex(table: Any, width: float = PAGE) -> str:
         shown.remove(ranked)
         left_out.append(ranked.column.name)
     # 2. Rows, each with the texts that stand below it.
-    rows = [[escaped(each.texts[place]) for each in shown] for place in range(len(table.rows))]
+    rows = [[escaped(each.texts[index]) for each in shown] for index in range(len(table.rows))]
     lines = [" & ".join(row) + r" \\" for row in rows]
     for each in every:
         for number, text in enumerate(each.texts):

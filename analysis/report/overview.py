@@ -97,13 +97,13 @@ def mean_gaps(problem: str, lines: Sequence[Line], metrics: Sequence[Metric]) ->
         Column("proved", numeric=True),
         Column("runs failed", numeric=True, rank=len(shown) + 1),
     ]  # fmt: skip
-    for place, metric in enumerate(shown):
+    for index, metric in enumerate(shown):
         unit = f" [{metric.unit}]" if metric.unit and units[metric.name] else ""
         columns.append(
             Column(
                 f"{metric.heading}: {'above bound' if units[metric.name] else 'gap'}{unit}",
                 numeric=True,
-                rank=place,
+                rank=index,
             )
         )
     columns.append(Column("seconds", seconds_text, numeric=True))
@@ -156,7 +156,7 @@ def win_table(problem: str, lines: Sequence[Line], metrics: Sequence[Metric]) ->
     ]
     columns = (
         Column("method", bold=True, wrap=False),
-        *(Column(name, numeric=True, rank=place) for place, name in enumerate(names)),
+        *(Column(name, numeric=True, rank=index) for index, name in enumerate(names)),
     )
     rows = tuple((method, *(found.get(method) for found in counted)) for method in methods)
     note = (

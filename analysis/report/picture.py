@@ -271,7 +271,7 @@ def once(pictures: Iterable[Picture]) -> list[Picture]:
     """Pictures without those that repeat the numbers of an earlier one, which then says so."""
     kept: list[Picture] = []
     for picture in pictures:
-        same = next((place for place, known in enumerate(kept) if _same(known, picture)), None)
+        same = next((index for index, known in enumerate(kept) if _same(known, picture)), None)
         if same is None:
             kept.append(picture)
         else:

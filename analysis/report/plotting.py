@@ -96,8 +96,8 @@ def chart_figure(chart: Chart, width: float | None = None) -> Figure:
     if names:
         _categories(axes, chart, names, lying, letters)
     else:
-        for place, series in enumerate(chart.series):
-            _points(axes, series, _places(chart, series), _color(series, place), place)
+        for index, series in enumerate(chart.series):
+            _points(axes, series, _places(chart, series), _color(series, index), index)
         _scale(axes, "x", chart.x_scale, [value for series in chart.series for value in series.x])
     values: Literal["x", "y"] = "x" if lying else "y"
     _label(axes, *((chart.y_label, chart.x_label) if lying else (chart.x_label, chart.y_label)))
@@ -187,9 +187,9 @@ def _frames(chart: Chart, width: float, across: int) -> Figure:
     drawn = Figure(figsize=(width, 0.5 + 1.35 * down), layout="constrained")
     grid = drawn.subplots(down, across, sharex=True, sharey=True, squeeze=False).reshape(-1)
     x, y = _one_line([replace(each, x=tuple(_places(chart, each))) for each in chart.series])
-    for place, (axes, series) in enumerate(zip(grid, chart.series, strict=False)):
+    for index, (axes, series) in enumerate(zip(grid, chart.series, strict=False)):
         axes.plot(x, y, color="#808080", alpha=0.3, linewidth=0.7)
-        _points(axes, series, _places(chart, series), COLOURS[place % len(COLOURS)], place)
+        _points(axes, series, _places(chart, series), COLOURS[index % len(COLOURS)], index)
         axes.set_title(_said(series.name), loc="left")
         axes.tick_params(labelsize=9)
     for axes in grid[len(chart.series) :]:
@@ -541,11 +541,11 @@ def blocks_figure(chart: BlockChart, width: float | None = None) -> Figure:
     _label(axes, chart.x_label, chart.y_label)
     drawn.draw_without_rendering()
     letter = _LETTER * drawn.dpi / 72
-    for place, kind in enumerate(kinds):
+    for index, kind in enumerate(kinds):
         mine = [each for each in chart.blocks if (each.kind or each.label) == kind]
         axes.barh(
             [rows.index(each.row) for each in mine], [each.end - each.begin for each in mine],
-            0.8, [each.begin for each in mine], color=COLOURS[place % len(COLOURS)], alpha=0.5,
+            0.8, [each.begin for each in mine], color=COLOURS[index % len(COLOURS)], alpha=0.5,
             edgecolor=INK, linewidth=0.4, label=_said(_cut(kind, letters - 6)),
         )  # fmt: skip
     room = axes.get_window_extent().width / (end or 1.0)

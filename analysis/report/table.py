@@ -180,7 +180,7 @@ def stacked(name: str, tables: Sequence[Table]) -> Table:
     keys = dict.fromkeys(one.key or one.name for table in tables for one in table.columns)
     rows: list[tuple[Any, ...]] = []
     for table in tables:
-        places = {one.key or one.name: place for place, one in enumerate(table.columns)}
+        places = {one.key or one.name: index for index, one in enumerate(table.columns)}
         for row in table.rows:
             cells = [table.value(row, places[key]) if key in places else None for key in keys]
             rows.append((table.title, *cells) if len(tables) > 1 else tuple(cells))

@@ -109,9 +109,9 @@ def _answer_tables(result: Result, most: int | None) -> Iterator[Table]:
 def labeled_answer(found: AnswerTable) -> Table:
     """An answer with names as a table."""
     columns = []
-    for place, name in enumerate(found.columns):
-        numeric = any(isinstance(row[place], int | float) for row in found.rows)
-        columns.append(Column(name, _amount, numeric=numeric, rank=max(0, place - 2)))
+    for index, name in enumerate(found.columns):
+        numeric = any(isinstance(row[index], int | float) for row in found.rows)
+        columns.append(Column(name, _amount, numeric=numeric, rank=max(0, index - 2)))
     return Table("answer", "the answer", tuple(columns), found.rows)
 
 
@@ -408,7 +408,7 @@ def _gap_table(
     for metric in sorted(shown, key=lambda metric: metric.name not in bounds):
         keys = (metric.name, metric.name.replace("_pairs", "_share"), f"gap_{metric.name}")
         order += [name for name in keys if name not in order]
-    rank = {name: place + 1 for place, name in enumerate(order)}
+    rank = {name: index + 1 for index, name in enumerate(order)}
     columns = [Column("method", bold=True, wrap=False), Column("status")]
     if repeated:
         columns.append(Column("seeds", numeric=True, rank=rank["seeds"]))

@@ -70,8 +70,8 @@ def price_frontiers(
         return ()
     cheap = int((instance.release < instance.horizon).sum()) > MOST_JOBS
     found: list[PriceFrontier] = []
-    for place, objective in enumerate(OBJECTIVES):
-        left = Clock(clock.time_slice(len(OBJECTIVES) - place))
+    for index, objective in enumerate(OBJECTIVES):
+        left = Clock(clock.time_slice(len(OBJECTIVES) - index))
         given = (instance, objective, schedule, units)
         found.append(_cheap(*given) if cheap else _frontier(*given, int(points), left))
         if found[-1].stop is Stop.INTERRUPTED:
@@ -133,7 +133,7 @@ def _frontier(
         total = float(psi.sum()) if objective == "utility" else None
         marks = [PricePoint.of(0.0, Outcome(sweep.best(), total, Status.FEASIBLE), measured)]
     else:
-        steps = sorted({far * place // (points - 1) for place in range(points - 1)} - {far})
+        steps = sorted({far * index // (points - 1) for index in range(points - 1)} - {far})
         marks = sweep.points([step / units for step in steps], near, after=1)
     # 3. Without a limit once more, with what is left.
     if free.status is not Status.OPTIMAL:

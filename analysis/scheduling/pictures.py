@@ -113,10 +113,10 @@ def _debts(instance: Scheduling, schedule: Schedule, times: Integers, reading: R
     """(times, k) phi - psi at each time."""
     by_mask = _values(instance, tuple(times.tolist()), reading)
     result = np.zeros((len(times), instance.organizations))
-    for place, time in enumerate(times.tolist()):
+    for index, time in enumerate(times.tolist()):
         psi = utilities(instance, schedule, time)
-        phi = Reference(tuple(by_mask[:, place].tolist()), psi, 0, 0).phi()
-        result[place] = [float(share - mine) for share, mine in zip(phi, psi.tolist(), strict=True)]
+        phi = Reference(tuple(by_mask[:, index].tolist()), psi, 0, 0).phi()
+        result[index] = [float(share - mine) for share, mine in zip(phi, psi.tolist(), strict=True)]
     return result
 
 

@@ -56,14 +56,14 @@ def changes(
     processors, delays and paddings of 1, 2 and 4, all ways to split a parallel job.
     """
     jobs = [job for job in instance.order.tolist() if instance.organization[job] == organization]
-    for place, job in enumerate(jobs):
+    for index, job in enumerate(jobs):
         length = int(instance.processing[job])
         if "split" in kinds:
             for cut in range(1, length):
                 yield _split(instance, job, cut)
-        alike = place + 1 < len(jobs) and instance.width[job] == instance.width[jobs[place + 1]]
+        alike = index + 1 < len(jobs) and instance.width[job] == instance.width[jobs[index + 1]]
         if "merge" in kinds and alike:
-            yield _merge(instance, job, jobs[place + 1])
+            yield _merge(instance, job, jobs[index + 1])
         if "narrow" in kinds:
             for first in range(1, int(instance.width[job])):
                 yield _narrow(instance, job, first)

@@ -90,8 +90,8 @@ def _greedy(
     cores = np.zeros(market.jobs)
     order = np.argsort(market.server[jobs], kind="stable")
     ends = np.cumsum(np.bincount(market.server[jobs], minlength=market.servers))
-    for place, (end, left) in enumerate(zip(ends.tolist(), total.tolist(), strict=True)):
-        here = order[(ends[place - 1] if place else 0) : end]
+    for index, (end, left) in enumerate(zip(ends.tolist(), total.tolist(), strict=True)):
+        here = order[(ends[index - 1] if index else 0) : end]
         if len(here) == 0:
             continue
         curves = [

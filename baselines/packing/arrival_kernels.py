@@ -64,8 +64,8 @@ def place(
     score = np.full((types, servers), -1, dtype=np.int64)
     changes, scored = np.zeros(servers, dtype=np.int64), np.full((types, servers), -1)
     chosen = np.full(len(arrival), -1, dtype=np.int64)
-    for place in range(len(arrival)):
-        i = arrival[place]
+    for index in range(len(arrival)):
+        i = arrival[index]
         able, host = 0, -1
         for m in cluster.order:
             if scored[i, m] != changes[m]:
@@ -78,9 +78,9 @@ def place(
         if host < 0:
             continue
         if policy == RANDOM:
-            host = nth(score[i], 0, int(draw[place, 0] * able))
-        chosen[place] = host
-        take(policy, cluster, i, host, free[host], room[host], draw[place, 1])
+            host = nth(score[i], 0, int(draw[index, 0] * able))
+        chosen[index] = host
+        take(policy, cluster, i, host, free[host], room[host], draw[index, 1])
         changes[host] += 1
     return chosen
 
@@ -88,10 +88,10 @@ def place(
 @compiled
 def nth(values: Array, least: int, n: int) -> int:
     """Index of the n-th entry, from 0, among those of at least `least`."""
-    for place in range(len(values)):
-        if values[place] >= least:
+    for index in range(len(values)):
+        if values[index] >= least:
             if n == 0:
-                return place
+                return index
             n -= 1
     return -1
 
@@ -191,8 +191,8 @@ def fragments(cluster: Cluster, kind: int, free: Array, room: Array) -> int:
     """
     total, whole = room.sum(), (room == cluster.units).sum()
     found = 0
-    for place in range(len(cluster.typical)):
-        i = cluster.typical[place]
+    for index in range(len(cluster.typical)):
+        i = cluster.typical[index]
         lost = total
         fits = cluster.allowed[i, kind] and cluster.demand[i, 0] <= free[0]
         if fits and 0 < cluster.cards[i] <= whole:
@@ -202,7 +202,7 @@ def fragments(cluster: Cluster, kind: int, free: Array, room: Array) -> int:
             for card in range(len(room)):
                 if room[card] < cluster.share[i]:
                     lost += room[card]
-        found += cluster.times[place] * lost
+        found += cluster.times[index] * lost
     return found
 
 

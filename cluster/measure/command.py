@@ -219,8 +219,8 @@ def _members(answers: list[dict[str, Any]], offset: float) -> tuple[JobRuns, ...
         for answer in answers
     ]
     members = []
-    for place, answer in enumerate(answers):
-        others = [span for other, spans in enumerate(times) if other != place for span in spans]
+    for index, answer in enumerate(answers):
+        others = [span for other, spans in enumerate(times) if other != index for span in spans]
         runs = []
         for run in answer["runs"]:
             begin, end = run["begin"], run["end"]

@@ -161,11 +161,11 @@ class Profiler:
 
     def _first_runs(self) -> None:
         """Run every job once alone, which fills its caches and shows whether it can be measured."""
-        for place, job in enumerate(self.jobs):
+        for index, job in enumerate(self.jobs):
             self._tell(f"{job.name}, first run")
             limit = job.timeout or FIRST_TIMEOUT
             visit = self.machine.visit(MeasurementRequest([job], [limit], keep_errors=True))
-            self._add(visit, (place, ALONE), 0)
+            self._add(visit, (index, ALONE), 0)
             if visit.error:
                 cure = (
                     "give it a longer timeout, or less work"

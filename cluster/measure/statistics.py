@@ -61,7 +61,7 @@ class Observations:
         self, jobs: Sequence[int], time: Time, others: Mapping[int, int] | None = None
     ) -> None:
         self.jobs = tuple(jobs)
-        self._place = {job: place for place, job in enumerate(jobs)}
+        self._place = {job: index for index, job in enumerate(jobs)}
         self._types = {**(others or {}), **self._place}
         self._references: dict[int, list[tuple[float, float]]] = {}
         self._produced: dict[Entry, list[tuple[float, int, float, float]]] = {}

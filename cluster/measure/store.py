@@ -246,13 +246,13 @@ class Store:
         kind = "control" if control else "alone" if len(jobs) == 1 else "pair"
         of_runs = "void" if state == "failed" else state
         runs: list[tuple[Any, ...]] = []
-        for place, (job, member) in enumerate(zip(jobs, visit.members, strict=False)):
+        for index, (job, member) in enumerate(zip(jobs, visit.members, strict=False)):
             runs += [
-                (place, number, job, run.wall, run.cpu, run.covered, of_runs)
+                (index, number, job, run.wall, run.cpu, run.covered, of_runs)
                 for number, run in enumerate(member.runs)
             ]
             if member.error:
-                runs.append((place, len(member.runs), job, None, None, None, "failed"))
+                runs.append((index, len(member.runs), job, None, None, None, "failed"))
         with self.writing() as rows:
             number = self.insert(
                 "visit", session=session, machine=machine, round=round, first=jobs[0],

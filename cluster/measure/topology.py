@@ -178,7 +178,7 @@ def divided_cpus(topology: Topology, machines: int, *, overlap: bool = False) ->
         if len(parts) >= machines:
             return parts[:machines]
     if overlap and parts:
-        return [parts[place % len(parts)] for place in range(machines)]
+        return [parts[index % len(parts)] for index in range(machines)]
     raise InvalidOption(
         f"local is {machines}, machines of two seats, but this "
         f"process may use {len(allowed)} CPUs ({cpu_text(allowed)}); expected {2 * machines} "

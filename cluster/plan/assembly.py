@@ -174,7 +174,7 @@ class Assembly:
         zones = [self.kinds.zone(node) for node in self.nodes]
         classes = self._classes(rooms[: len(self.nodes)], zones, costs, allowed)
         servers = [number for members in classes for number in members]
-        seat = {number: place for place, number in enumerate(servers)}
+        seat = {number: index for index, number in enumerate(servers)}
         heads = [members[0] for members in classes]
         size, price = [len(members) for members in classes], [costs.of_node[n] for n in heads]
         # 2. One class of servers where pending pods may wait.
@@ -273,7 +273,7 @@ class Assembly:
         # 5. One pending pod on each server where pods wait.
         if waits:
             names.append("waiting")
-            demand = [[*row, int(place in self.arriving)] for place, row in enumerate(demand)]
+            demand = [[*row, int(index in self.arriving)] for index, row in enumerate(demand)]
             some = [any(column) for column in zip(*capacity, strict=True)]
             capacity.append([self.waiting * each for each in some[:-1]] + [1])
         return names, demand, capacity, allowed

@@ -213,12 +213,12 @@ def _most(state: ClusterState, types: Sequence[NodeType], every: Sequence[Pod]) 
         total.update(pod.requests)
     ruled = sum(pod.crowded for pod in pods)
     most = {}
-    for place, one in enumerate(types):
+    for index, one in enumerate(types):
         room = Counter(one.node.allocatable)
         for pod in every:
             room.subtract(pod.requests if admits(one.node, pod) else {})
         # two nodes that one could be in the place of are not both needed
         full = sum(Fraction(total[name], room[name]) for name in total if room[name] > 0)
         number = min(len(pods), int(2 * full) + 1 + ruled)
-        most[place] = number if one.most is None else min(number, one.most)
+        most[index] = number if one.most is None else min(number, one.most)
     return most

@@ -89,8 +89,8 @@ def gpus(
     asked = {name: pods for name, pods in waiting.items() if name in first}
     work = SolveBudget(time_limit, say)
     admissions = []
-    for place, (name, pods) in enumerate(asked.items()):
-        part = SolveBudget(work.whole.time_slice(len(asked) - place), say)
+    for index, (name, pods) in enumerate(asked.items()):
+        part = SolveBudget(work.whole.time_slice(len(asked) - index), say)
         admissions.append(admit(state, name, pods, topology, released, part))
         work.interrupted |= part.interrupted
     return Answer(
@@ -120,7 +120,7 @@ def admit(
     # 1. the gang alone, in each domain: a bound on the moves
     wanted = set(pods)
     kept = [n for n, pod in enumerate(state.pods) if pod.role is not Role.PENDING or n in wanted]
-    numbers = tuple(place for place, n in enumerate(kept) if n in wanted)
+    numbers = tuple(index for index, n in enumerate(kept) if n in wanted)
     topology = topology or next(filter(None, (state.pods[n].gang_topology for n in pods)), "")
     asked = replace(state, pods=tuple(
         _lifted(state.pods[n]) if n in wanted else state.pods[n] for n in kept
@@ -131,8 +131,8 @@ def admit(
     for value in sorted(values) if topology else [""]:
         inside = _in_domain(asked, topology, value)
         tries.append(Search(Question(inside, "moves", released, pending=True), work, value))
-    for place, one in enumerate(tries):
-        one.relax(2 * (len(tries) - place), quick=len(tries) > 1)
+    for index, one in enumerate(tries):
+        one.relax(2 * (len(tries) - index), quick=len(tries) > 1)
     # 2. the fewest moves, in the domains of the least bound first
     best: Search | None = None
     for one in sorted(tries, key=lambda one: (one.bound is None, one.bound or 0)):

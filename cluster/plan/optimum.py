@@ -297,8 +297,8 @@ def as_it_is(plan: Translation) -> Integers:
     """Current placement, shape (servers, types), with each pending pod on a waiting server."""
     count: Integers = present_counts(plan.instance).copy()
     pending = plan.instance.requested.astype(np.int64) - count.sum(axis=0)
-    for place, row in enumerate(np.repeat(np.arange(len(pending)), pending)):
-        count[len(plan.nodes) + place, row] = 1
+    for index, row in enumerate(np.repeat(np.arange(len(pending)), pending)):
+        count[len(plan.nodes) + index, row] = 1
     return count
 
 

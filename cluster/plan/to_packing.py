@@ -152,11 +152,11 @@ class _Builder(Kinds):
         found = [*self._apart_rules(), *self._port_rules(), *self._spread_rules()]
         carriers = [(self.title(kind), pod) for kind, pod in enumerate(self.sample)]
         carriers += [(pod.title, pod) for pod in self.residents if pod.role is Role.RESIDENT]
-        for place, (title, pod) in enumerate(carriers):
+        for index, (title, pod) in enumerate(carriers):
             for term in pod.pod_affinity:
-                if place < len(self.sample):
-                    self._pin([place], ("affinity", "required pod affinity"))
-                    if not self.there[place]:
+                if index < len(self.sample):
+                    self._pin([index], ("affinity", "required pod affinity"))
+                    if not self.there[index]:
                         continue  # what runs nowhere yet has nothing near it
                 near = [other for other, each in enumerate(self.sample) if refers_to(term, each)]
                 self._pin(near, ("affinity", f"{title} must stay near it"))
@@ -201,10 +201,10 @@ class _Builder(Kinds):
     def _port_rules(self) -> list[Rule]:
         with_ports = [kind for kind, pod in enumerate(self.sample) if pod.ports]
         found = []
-        for place, a in enumerate(with_ports):
+        for index, a in enumerate(with_ports):
             words = f"host port of {self.title(a)}"
             found.append(Rule("limit", (a,), 1, "", words, "anti-affinity"))
-            for b in with_ports[place + 1 :]:
+            for b in with_ports[index + 1 :]:
                 if ports_clash(self.sample[a].ports, self.sample[b].ports):
                     found.append(Rule("apart", (a, b), 1, "", words, "anti-affinity"))
         return found

@@ -82,8 +82,8 @@ def rows_part(
     title: str, headings: Iterable[str], rows: Iterable[Iterable[Any]], folded: bool = False
 ) -> PagePart:
     """Section with one table whose first column names the rows."""
-    columns = (Column(name, bold=not place, numeric=name == "number")
-               for place, name in enumerate(headings))  # fmt: skip
+    columns = (Column(name, bold=not index, numeric=name == "number")
+               for index, name in enumerate(headings))  # fmt: skip
     table = Table(slug(title), "", tuple(columns), tuple(map(tuple, rows)))
     return PagePart(title, tables=(table,), folded=folded)
 

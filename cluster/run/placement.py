@@ -121,7 +121,7 @@ class WaitingQueue:
     """
 
     def __init__(self, names: Sequence[str]) -> None:
-        self.types = {name: place for place, name in enumerate(names)}
+        self.types = {name: index for index, name in enumerate(names)}
         self.queue = Waiting(len(names))
         self.entries: dict[int, Entry] = {}
         self.attempts: dict[int, int] = {}

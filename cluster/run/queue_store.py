@@ -109,11 +109,11 @@ class QueueStore:
         }
         last = self.store.rows("SELECT COALESCE(MAX(age), 0) FROM queued")[0][0]
         new, changed = [], []
-        for place, one in enumerate(queue):
+        for index, one in enumerate(queue):
             values = (one.job.name, one.document(), int(one.rerun))
             before = entered.get(one.name)
             if before is None:
-                age = last + 1 + place if ages is None else ages[place]
+                age = last + 1 + index if ages is None else ages[index]
                 new.append((one.name, *values, age))
             elif before[:3] != values and before[3]:
                 raise InvalidInstance(

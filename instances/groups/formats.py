@@ -218,7 +218,7 @@ class _Given:
             found.closed = True
             table = CsvTable(tables["jobs"], "job", lower=True)
             rows = table.by_name("job")
-            found.known = {name: place for place, name in enumerate(rows)}
+            found.known = {name: index for index, name in enumerate(rows)}
             counted = "count" in table.places
             found.count = [row.whole("count") if counted else copies for row in rows.values()]
             if "pressure" in table.places:

@@ -245,10 +245,10 @@ class Groups(Instance["Grouping"]):
     def alike(self) -> Integers:
         """For each class the first class with as many seats and the same penalties, shape (C,)."""
         first: Integers = np.arange(len(self.seats))
-        for place in range(len(self.seats)):
-            for other in range(place):
-                if self.seats[other] == self.seats[place] and self._same(other, place):
-                    first[place] = other
+        for index in range(len(self.seats)):
+            for other in range(index):
+                if self.seats[other] == self.seats[index] and self._same(other, index):
+                    first[index] = other
                     break
         first.flags.writeable = False
         return first

@@ -56,7 +56,7 @@ class WholeRatios:
 
     def all(self, cores: Floats) -> list[Fraction]:
         """Sharing ratios of all `users` for cores (k,)."""
-        return [self.one(place, cores[jobs].tolist()) for place, jobs in enumerate(self.jobs)]
+        return [self.one(index, cores[jobs].tolist()) for index, jobs in enumerate(self.jobs)]
 
     def _worth(self, job: int, cores: int) -> Fraction:
         if (job, cores) not in self._known:
@@ -70,15 +70,15 @@ class WholeRatios:
         total = sum((_written(market.budget[user]) for user in self.users), Fraction(0))
         job_at = dict(zip(where.of_job.tolist(), range(market.jobs), strict=True))
         static = dict.fromkeys(self.users, Fraction(0))
-        for place, (user, server) in enumerate(
+        for index, (user, server) in enumerate(
             zip(where.user.tolist(), where.server.tolist(), strict=True)
         ):
             entitled = _written(market.capacity[server]) * _written(market.budget[user]) / total
-            if where.number[place] == 1:
-                job = job_at[place]
+            if where.number[index] == 1:
+                job = job_at[index]
                 static[user] += self._work[job] * _speedup(entitled, self._fraction[job])
             else:
-                value = place_values(market, where, np.array([place]), np.array([float(entitled)]))
+                value = place_values(market, where, np.array([index]), np.array([float(entitled)]))
                 static[user] += _written(float(f"{value[0]:.{_DIGITS}g}"))
         return static
 

@@ -96,7 +96,7 @@ def _amounts(path: Path | None, what: str, amount: str) -> tuple[dict[str, int],
     """Numbers and amounts of the users or servers that a table names."""
     rows = {} if path is None else CsvTable(path, what, amount, lower=True).by_name(what)
     amounts = [row.number(amount, Above(0)) for row in rows.values()]
-    return {name: place for place, name in enumerate(rows)}, amounts
+    return {name: index for index, name in enumerate(rows)}, amounts
 
 
 def _time_columns(table: CsvTable) -> dict[str, float]:

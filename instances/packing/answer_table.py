@@ -18,12 +18,12 @@ def answer_table(instance: Packing, placement: Placement, most: int | None = Non
     shown = len(server) if most is None else min(most, len(server))
     rows: tuple[tuple[object, ...], ...] = tuple(
         (
-            int(server[place]),
-            classes[int(placement.server_class[server[place]])],
-            names[int(kind[place])],
-            int(placement.count[server[place], kind[place]]),
+            int(server[index]),
+            classes[int(placement.server_class[server[index]])],
+            names[int(kind[index])],
+            int(placement.count[server[index], kind[index]]),
         )
-        for place in range(shown)
+        for index in range(shown)
     )
     columns: tuple[str, ...] = ("server", "class", "VM", "count")
     if instance.cards is not None:

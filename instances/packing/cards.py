@@ -155,13 +155,13 @@ def on_cards(
     sizes, number : distinct sizes of shares, the largest first, and how many there are of each.
     """
     found, room = list[list[int]](), list[int]()
-    for place, (size, n) in enumerate(zip(sizes, number, strict=True)):
+    for index, (size, n) in enumerate(zip(sizes, number, strict=True)):
         for _ in range(n):
             card = next((k for k, left in enumerate(room) if left >= size), len(room))
             if card == len(room):
                 found.append([0] * len(sizes))
                 room.append(units)
-            found[card][place] += 1
+            found[card][index] += 1
             room[card] -= size
     if len(found) <= cards:
         return [tuple(row) for row in found]
@@ -173,7 +173,7 @@ def on_cards(
         volume = sum(size * n for size, n in zip(sizes, left, strict=True))
         if volume > free * units or (left, free) in hopeless:
             return None
-        largest = next(place for place, n in enumerate(left) if n)
+        largest = next(index for index, n in enumerate(left) if n)
         for filling in fillings(sizes, units, left):
             if filling[largest] == 0:
                 break  # those with it come first

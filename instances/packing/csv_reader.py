@@ -93,7 +93,7 @@ def _rules(vms: _Things, hosts: _Things) -> dict[str, Any]:
     for column in ("most_per_server", "skew"):
         if any(row[column] for row in vms.rows):
             fields[column] = [_whole(row, column, _UNLIMITED) for row in vms.rows]
-    places = {name: place for place, name in enumerate(hosts.names)}
+    places = {name: index for index, name in enumerate(hosts.names)}
     allowed = [[_place(row, "allowed", n, places) for n in _list(row, "allowed")]
                for row in vms.rows]  # fmt: skip
     if any(allowed):
@@ -101,7 +101,7 @@ def _rules(vms: _Things, hosts: _Things) -> dict[str, Any]:
             [[not row or c in row for c in range(len(places))] for row in allowed]
         )
     fields |= _cards(vms, hosts, fields.get("allowed"))
-    types = {name: place for place, name in enumerate(vms.names)}
+    types = {name: index for index, name in enumerate(vms.names)}
     apart = {
         tuple(sorted((i, _place(row, "apart", name, types))))
         for i, row in enumerate(vms.rows)
@@ -115,7 +115,7 @@ def _rules(vms: _Things, hosts: _Things) -> dict[str, Any]:
             for name, number in zip(hosts.names, map(int, hosts.count), strict=True)
             for each in range(1, number + 1)
         ]
-        servers = {name: place for place, name in enumerate(names)}
+        servers = {name: index for index, name in enumerate(names)}
         placed = Counter(
             (_place(row, "server", name, servers), i)
             for i, row in enumerate(vms.rows)

@@ -114,7 +114,7 @@ def rules_of(instance: Any) -> Rules:
     if allowed is None:
         allowed = np.ones((types, classes), dtype=np.bool_)
     zones = tuple(dict.fromkeys(name for name in instance.zone if name))
-    number = {name: place for place, name in enumerate(zones)}
+    number = {name: index for index, name in enumerate(zones)}
     zone = np.array([number.get(name, -1) for name in instance.zone] or [-1] * classes)
     own = [] if instance.most_per_server is None else instance.most_per_server.tolist()
     alone = [] if instance.skew is None else instance.skew.tolist()

@@ -65,8 +65,8 @@ def to_frame(instance: Instance, solution: Solution) -> pandas.DataFrame:
 
     found = answer_table(instance, solution)
     frame = pandas.DataFrame(list(found.rows), columns=list(found.columns))
-    for place, name in enumerate(found.columns):
-        values = [row[place] for row in found.rows]
+    for index, name in enumerate(found.columns):
+        values = [row[index] for row in found.rows]
         if None in values and all(type(value) in (int, type(None)) for value in values):
             frame[name] = pandas.array(values, dtype="Int64")  # pandas would make floats of them
     return frame
@@ -74,7 +74,7 @@ def to_frame(instance: Instance, solution: Solution) -> pandas.DataFrame:
 
 def labels(kind: str, names: Sequence[str], length: int) -> list[str]:
     """What people call `length` things: their names, and "VM 3" where a name is only a number."""
-    given = names or [str(place) for place in range(length)]
+    given = names or [str(index) for index in range(length)]
     return [f"{kind} {name}" if name.isdigit() else name for name in given]
 
 

@@ -169,9 +169,9 @@ class CsvRow:
     def place(self, column: str, names: Sequence[str]) -> int:
         """The index of a cell among names, in which "3" stands for "VM 3" too."""
         word = self.word(column)
-        for place, name in enumerate(names):
+        for index, name in enumerate(names):
             if name == word or (word.isdecimal() and name.endswith(f" {word}")):
-                return place
+                return index
         raise self.wrong(column, f"a name of the instance: {in_a_line(names)}")
 
     def number(

@@ -47,7 +47,7 @@ def organizations_csv(
         )
     lenders = CsvTable(others["organizations"], "organization", "machines", lower=True)
     rows = lenders.by_name("organization")
-    known = {name: place for place, name in enumerate(rows)}
+    known = {name: index for index, name in enumerate(rows)}
     machines = [row.whole("machines") for row in rows.values()]
     fast = "speed" in lenders.columns
     speeds = [row.whole("speed") for row in rows.values()] if fast else []

@@ -181,7 +181,7 @@ def _swf_table(path: PathLike, cells: list[list[str]], numbers: list[int]) -> In
     except (ValueError, OverflowError):
         fits = False
     if not fits:
-        for place, (number, row) in enumerate(zip(numbers, cells, strict=True)):
+        for index, (number, row) in enumerate(zip(numbers, cells, strict=True)):
             exact = {c: _exact(path, number, c, cell) for c, cell in zip(_WANTED, row, strict=True)}
             clock, rounded = Fraction(0), 0
             for column in (_SUBMIT, _WAIT, _RUN):  # moments are rounded, not what lies between
@@ -189,7 +189,7 @@ def _swf_table(path: PathLike, cells: list[list[str]], numbers: list[int]) -> In
                     clock += exact[column]
                     now = math.floor(clock + Fraction(1, 2))
                     exact[column], rounded = Fraction(now - rounded), now
-            table[place, list(exact)] = list(map(int, exact.values()))
+            table[index, list(exact)] = list(map(int, exact.values()))
     return table
 
 

@@ -98,10 +98,10 @@ def level_program(
     for owed, wanted in steps:
         reached = builder.columns(len(users), upper=1.0, integer=True)
         builder.row(reached, lower=float(wanted))
-        for place, user in enumerate(users):
-            user_terms[user].append((int(reached[place]), -float(owed[user] - before[user])))
+        for index, user in enumerate(users):
+            user_terms[user].append((int(reached[index]), -float(owed[user] - before[user])))
             if last is not None:
-                builder.row([last[place], reached[place]], [1.0, -1.0], lower=0.0)
+                builder.row([last[index], reached[index]], [1.0, -1.0], lower=0.0)
         before, last = owed, reached
     for terms in user_terms.values():
         builder.row([column for column, _ in terms], [value for _, value in terms], lower=0.0)
@@ -145,8 +145,8 @@ def share_program(
     for level in range(len(reached) + 1):
         least = builder.columns(1, lower=0.0, upper=top)[0]
         short = builder.columns(len(users), upper=top)
-        for place, user in enumerate(users):
-            builder.row([short[place], served[user], least], [1.0, unit[user], -1.0], lower=0.0)
+        for index, user in enumerate(users):
+            builder.row([short[index], served[user], least], [1.0, unit[user], -1.0], lower=0.0)
         total = builder.columns(1, lower=0.0)[0]
         builder.row(
             np.array([total, least, *short]),

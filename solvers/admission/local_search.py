@@ -216,10 +216,10 @@ class LocalSearch:
 
     def _refresh(self, machines: Iterable[int]) -> None:
         given = self.instance
-        for place, v in enumerate(machines):
+        for index, v in enumerate(machines):
             if v < 0:
                 continue
-            if place and self.clock.expired:  # no change is looked at any more
+            if index and self.clock.expired:  # no change is looked at any more
                 self.known = False
                 break
             size = int((self.machine == v).sum())

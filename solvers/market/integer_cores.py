@@ -116,14 +116,14 @@ def _tangent_program(
         np.log(market.work.sum() * market.capacity.max() + 1) + 1,
     )
     level = builder.columns(len(users), lower=lowest, upper=highest, cost=-market.budget[users])
-    for place, user in enumerate(users.tolist()):
+    for index, user in enumerate(users.tolist()):
         mine = np.flatnonzero(columns.user == user)
         own, gain = columns.column[mine], columns.gain[mine]
         builder.row(own, lower=1.0)
-        for point in {float(cut[place]) for cut in cuts if cut[place] > 0}:
+        for point in {float(cut[index]) for cut in cuts if cut[index] > 0}:
             # t <= log v + (u - v) / v
             builder.row(
-                np.concatenate([own, [level[place]]]),
+                np.concatenate([own, [level[index]]]),
                 np.concatenate([gain / point, [-1.0]]),
                 lower=1.0 - float(np.log(point)),
             )

@@ -202,14 +202,14 @@ class LevelSearch:
         if ordered > self._sorted:
             self.best, self._sorted = cores, ordered
         found = False
-        for place, (ratio, jobs) in enumerate(zip(ratios, self.ratios.jobs, strict=True)):
+        for index, (ratio, jobs) in enumerate(zip(ratios, self.ratios.jobs, strict=True)):
             stands = [
                 value
                 for at, value in zip(marks.at, marks.values, strict=True)
-                if point[at[place]] > 0.5
+                if point[at[index]] > 0.5
             ]
             if ratio < min(stands) if stands else (marks.values and ratio <= marks.values[-1]):
-                self._shorts.append(_Short(place, tuple(cores[jobs].astype(int).tolist()), ratio))
+                self._shorts.append(_Short(index, tuple(cores[jobs].astype(int).tolist()), ratio))
                 found = True
         return found
 
@@ -230,10 +230,10 @@ class LevelSearch:
             raised = self._raised_column(builder)
         else:
             marks.at.append(builder.columns(number, upper=1.0, integer=True, cost=1.0))
-        for place in range(number):
-            mine = np.flatnonzero(columns.user == self.ratios.users[place])
-            own, gain = columns.column[mine], columns.gain[mine] / float(self.ratios.static(place))
-            marked = np.array([at[place] for at in marks.at], dtype=np.int64)
+        for index in range(number):
+            mine = np.flatnonzero(columns.user == self.ratios.users[index])
+            own, gain = columns.column[mine], columns.gain[mine] / float(self.ratios.static(index))
+            marked = np.array([at[index] for at in marks.at], dtype=np.int64)
             if len(marked) > 1:
                 builder.row(marked, upper=1.0)
             if value is None:
@@ -248,7 +248,7 @@ class LevelSearch:
                     [_clipped(gain, float(limit)), np.maximum(parts, _LEAST_PART)]
                 )
                 builder.row(np.concatenate([own, marked[:-1]]), entries, lower=1 - _SLACK)
-            self._rule_out(builder, columns, mine, place, marks)
+            self._rule_out(builder, columns, mine, index, marks)
         return columns, builder.build(), marks
 
     def _raised_column(self, builder: ProgramBuilder) -> int:

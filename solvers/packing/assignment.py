@@ -149,9 +149,9 @@ def _hints(
         if len(rows) > len(places):
             return None
         rows = rows[np.argsort(-rows[:, 0], kind="stable")]
-        for place, m in enumerate(places):
-            row = rows[place] if place < len(rows) else np.zeros(problem.types, dtype=np.int64)
-            hints[int(built.used[m])] = int(place < len(rows))
+        for index, m in enumerate(places):
+            row = rows[index] if index < len(rows) else np.zeros(problem.types, dtype=np.int64)
+            hints[int(built.used[m])] = int(index < len(rows))
             hints |= {
                 int(built.count[m, i]): int(row[i])
                 for i in range(problem.types)

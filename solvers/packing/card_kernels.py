@@ -71,8 +71,8 @@ def _least_loss(
     noise; -1 for none.
     """
     chosen, least = -1, np.inf
-    for place in range(begin, end):
-        i = types[place]
+    for index in range(begin, end):
+        i = types[index]
         if left[i] == 0 or not able[i, c] or whole[i] > cards or share[i] > space:
             continue
         room = True

@@ -95,8 +95,8 @@ class Ruled(Reduced, RulesOnServers):
             lambda c: (int(self.zone[c]), eligible[~bound, c].tobytes()) if forced[c] else (c,),
         )
         of = np.zeros(len(self.price), dtype=np.int64)
-        for place, group in enumerate(groups):
-            of[list(group)] = place
+        for index, group in enumerate(groups):
+            of[list(group)] = index
         size = np.bincount(of)
         first = np.array([group[0] for group in groups], dtype=np.int64)
 
@@ -146,7 +146,7 @@ class Ruled(Reduced, RulesOnServers):
         """Subproblem with VMs (n,) of some types (n,) and the rules on servers; limits of zones are
         left to the caller.
         """
-        number = {int(i): place for place, i in enumerate(types)}
+        number = {int(i): index for index, i in enumerate(types)}
 
         def renumbered(group: Sequence[int]) -> tuple[int, ...]:
             return tuple(number[i] for i in group if i in number)
@@ -168,10 +168,10 @@ class Ruled(Reduced, RulesOnServers):
         order.
         """
         given = np.zeros(len(kind), dtype=np.int64)
-        for place, members in enumerate(self.kinds):
+        for index, members in enumerate(self.kinds):
             numbers = self.instance.server_count[list(members)]
             ends = np.cumsum(numbers)
-            here = np.flatnonzero(kind == place)
+            here = np.flatnonzero(kind == index)
             given[here] = np.array(members)[np.searchsorted(ends, np.arange(len(here)), "right")]
         return Placement(self.handed_out(count), given)
 
@@ -243,9 +243,9 @@ def reduce_ruled(instance: Packing, *, costs: bool = False, merge: bool = True) 
     inside: list[list[tuple[int, int]]] = [[] for _ in range(instance.types)]
     binding = ([rule[0] for rule in rules] for rules in rules_that_bind)
     for number, groups in enumerate(binding):
-        for place, group in enumerate(groups):
+        for index, group in enumerate(groups):
             for i in group:
-                inside[i].append((number, place))
+                inside[i].append((number, index))
     members = _alike(
         np.flatnonzero(wanted).tolist(),
         lambda i: (
@@ -255,7 +255,7 @@ def reduce_ruled(instance: Packing, *, costs: bool = False, merge: bool = True) 
     )  # fmt: skip
     size = (sizes / np.maximum(capacity.max(axis=0), 1)).sum(axis=1)
     members = sorted(members, key=lambda group: (-size[group[0]], group[0]))
-    merged = {i: place for place, group in enumerate(members) for i in group}
+    merged = {i: index for index, group in enumerate(members) for i in group}
     own = [group[0] for group in members]
     request = np.array([wanted[list(group)].sum() for group in members], dtype=np.int64)
     demand = sizes[own]

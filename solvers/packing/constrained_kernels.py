@@ -231,10 +231,10 @@ def bring_home(
             # foreign VMs leave server m until there is room
             number = 0
             start = np.random.randint(types)
-            for place in range(types):
+            for index in range(types):
                 if number == MOST_OUT or can(rules, room, i, m):
                     break
-                a = (start + place) % types
+                a = (start + index) % types
                 while (
                     a != i
                     and number < MOST_OUT
@@ -268,9 +268,9 @@ def bring_home(
                     continue
                 put(rules, room, i, m, -1)
             # undo
-            for place in range(placed):
-                put(rules, room, out[place], to[place], -1)
-            for place in range(number):
-                put(rules, room, out[place], m, 1)
+            for index in range(placed):
+                put(rules, room, out[index], to[index], -1)
+            for index in range(number):
+                put(rules, room, out[index], m, 1)
             put(rules, room, i, other, 1)
     return gained

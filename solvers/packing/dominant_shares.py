@@ -434,8 +434,8 @@ class _Leximin:
         unit = np.zeros(self.instance.types)
         unit[self.users] = [float(self.unit[user] / self.smallest) for user in self.users]
         sums = [
-            float(sum(reached[: place + 1], Fraction(0)) / self.smallest)
-            for place in range(len(reached))
+            float(sum(reached[: index + 1], Fraction(0)) / self.smallest)
+            for index in range(len(reached))
         ]
         slack = TOLERANCE * (1 + (sums[-1] if sums else 0.0))
         program, number, _ = share_program(tables, self.servers, self.cap, unit, sums, slack)
@@ -447,9 +447,9 @@ class _Leximin:
         larger.
         """
         steps = []
-        for place, share in enumerate(reached[:-1]):
-            if place == 0 or share > reached[place - 1]:
-                steps.append((self._vms(share), len(self.users) - place))
+        for index, share in enumerate(reached[:-1]):
+            if index == 0 or share > reached[index - 1]:
+                steps.append((self._vms(share), len(self.users) - index))
         return [*steps, (self._vms(reached[-1], above=True), len(self.users) - len(reached) + 1)]
 
     def _vms(self, share: Fraction, above: bool = False) -> Integers:

@@ -35,12 +35,12 @@ def can(rules: RuleArrays, room: Room, i: int, m: int) -> bool:
     for j in range(rules.demand.shape[1]):
         if rules.demand[i, j] > room.free[m, j]:
             return False
-    for place in range(rules.group_start[i], rules.group_start[i + 1]):
-        group = rules.group_item[place]
+    for index in range(rules.group_start[i], rules.group_start[i + 1]):
+        group = rules.group_item[index]
         if room.group_count[m, group] >= rules.group_most[group]:
             return False
-    for place in range(rules.apart_start[i], rules.apart_start[i + 1]):
-        if room.vms[m, rules.apart_item[place]] > 0:
+    for index in range(rules.apart_start[i], rules.apart_start[i + 1]):
+        if room.vms[m, rules.apart_item[index]] > 0:
             return False
     if rules.card_column >= 0 and not on_cards(rules, room, i, m):
         return False
@@ -76,8 +76,8 @@ def on_cards(rules: RuleArrays, room: Room, i: int, m: int) -> bool:
 @compiled
 def in_zone(rules: RuleArrays, room: Room, i: int, z: int) -> bool:
     """Return whether zone z can take one more VM of type i."""
-    for place in range(rules.row_start[i], rules.row_start[i + 1]):
-        row = rules.row_item[place]
+    for index in range(rules.row_start[i], rules.row_start[i + 1]):
+        row = rules.row_item[index]
         if room.total[row, z] >= rules.row_cap[row, z]:
             return False
         if rules.row_counted[row, z]:
@@ -98,10 +98,10 @@ def put(rules: RuleArrays, room: Room, i: int, m: int, number: int) -> None:
     room.vms[m, i] += number
     for j in range(rules.demand.shape[1]):
         room.free[m, j] -= number * rules.demand[i, j]
-    for place in range(rules.group_start[i], rules.group_start[i + 1]):
-        room.group_count[m, rules.group_item[place]] += number
-    for place in range(rules.row_start[i], rules.row_start[i + 1]):
-        room.total[rules.row_item[place], rules.zone[c]] += number
+    for index in range(rules.group_start[i], rules.group_start[i + 1]):
+        room.group_count[m, rules.group_item[index]] += number
+    for index in range(rules.row_start[i], rules.row_start[i + 1]):
+        room.total[rules.row_item[index], rules.zone[c]] += number
 
 
 @compiled
@@ -123,8 +123,8 @@ def _opened(
     """
     if used == len(kind):
         return -1
-    for place in range(len(preference)):
-        c = preference[place]
+    for index in range(len(preference)):
+        c = preference[index]
         if left[c] > 0 and fits(demand, i, capacity, c):
             kind[used] = c
             left[c] -= 1
@@ -271,8 +271,8 @@ def place_vms(
             if found > 0:
                 chosen = able[int(draw[placed] * found)]
             if chosen < 0 and used < len(room.kind):
-                for place in range(len(preference)):
-                    c = preference[place]
+                for index in range(len(preference)):
+                    c = preference[index]
                     if (
                         room.left[c] > 0
                         and rules.most[i, c] > 0
@@ -318,8 +318,8 @@ def fill_servers(
     used = 0
     while remaining > 0:
         opened = False
-        for place in range(len(preference)):
-            c = preference[place]
+        for index in range(len(preference)):
+            c = preference[index]
             if room.left[c] <= 0 or used == len(kind):
                 continue
             for i in range(len(todo)):
@@ -384,10 +384,10 @@ def place_at_random(
     able = np.zeros((types, blocks), dtype=np.int64)
     total = np.zeros(types, dtype=np.int64)
     fitted = np.zeros(types, dtype=np.bool_)
-    for place in range(len(order)):
-        i = order[place]
+    for index in range(len(order)):
+        i = order[index]
         if total[i] > 0:
-            number = int(draw[place] * total[i])
+            number = int(draw[index] * total[i])
             block = 0
             while able[i, block] <= number:
                 number -= able[i, block]
@@ -404,7 +404,7 @@ def place_at_random(
         else:
             chosen = _opened(demand, i, capacity, preference, left, kind, free, used)
             if chosen < 0:
-                return -1 - place
+                return -1 - index
             used += 1
             fitted[:] = False
         count[chosen, i] += 1

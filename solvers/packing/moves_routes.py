@@ -89,7 +89,7 @@ class MovesSearch(Incumbent[Placement, int]):
         super().__init__(instance, clock, self._moves, bound=0, value=self.total + 1)
         self.instance, self.rng, self.limits = instance, rng, limits
         self.problem: Ruled = reduce_ruled(instance, costs=cost is not None, merge=False)
-        where = {c: place for place, group in enumerate(self.problem.kinds) for c in group}
+        where = {c: index for index, group in enumerate(self.problem.kinds) for c in group}
         self.kind = np.array([where[c] for c in instance.server_class.tolist()], dtype=np.int64)
         self.placed: Integers = self.present[:, [group[0] for group in self.problem.members]]
         self.servers, self.cost = len(self.kind), cost

@@ -95,7 +95,7 @@ class Reduced:
 
     def counts(self, placement: Placement) -> tuple[Integers, Integers]:
         """Counts (n, s) and classes (n,) of the reduction from a placement of the instance."""
-        where = {c: place for place, group in enumerate(self.kinds) for c in group}
+        where = {c: index for index, group in enumerate(self.kinds) for c in group}
         rows = [placement.count[:, list(group)].sum(axis=1) for group in self.members]
         kind = [where[c] for c in placement.server_class.tolist()]
         return np.stack(rows, axis=1), np.array(kind, dtype=np.int64)
@@ -113,18 +113,18 @@ class Reduced:
         # types that were not merged, and placed as often as wanted, are as they stand here
         source = np.full(self.instance.types, -1)
         placed = count.sum(axis=0)
-        for place, members in enumerate(self.members):
+        for index, members in enumerate(self.members):
             wanted = self.instance.requested[members[0]]
-            if len(members) == 1 and placed[place] == self.request[place] == wanted:
-                source[members[0]] = place
+            if len(members) == 1 and placed[index] == self.request[index] == wanted:
+                source[members[0]] = index
         if np.array_equal(source, np.arange(count.shape[1])):
             return count
         rows: Integers = np.take(count, np.maximum(source, 0), axis=1)
         rows[:, source < 0] = 0
-        for place, members in enumerate(self.members):
-            if source[members[0]] == place:
+        for index, members in enumerate(self.members):
+            if source[members[0]] == index:
                 continue
-            upto = np.minimum(np.cumsum(count[:, place]), self.request[place])
+            upto = np.minimum(np.cumsum(count[:, index]), self.request[index])
             wanted = self.instance.requested[list(members)].astype(np.int64)
             ends = np.cumsum(wanted)
             for member, end, number in zip(members, ends, wanted, strict=True):

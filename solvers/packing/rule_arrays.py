@@ -87,11 +87,11 @@ def rule_arrays(
     cap = np.full((len(rows), columns), NO_CAP)
     skew = np.full(len(rows), NO_CAP)
     counted = np.zeros((len(rows), columns), dtype=np.bool_)
-    for place, (_, largest) in enumerate(zone_limits):
-        cap[place, :zones] = largest
-    for place, (_, largest, over) in enumerate(spreads, start=len(zone_limits)):
-        skew[place] = largest
-        counted[place, list(over)] = True
+    for index, (_, largest) in enumerate(zone_limits):
+        cap[index, :zones] = largest
+    for index, (_, largest, over) in enumerate(spreads, start=len(zone_limits)):
+        skew[index] = largest
+        counted[index, list(over)] = True
     return RuleArrays(
         demand=demand,
         capacity=capacity,

@@ -345,11 +345,11 @@ def _along(carried: Floats, instance: Colocation) -> list[int]:
         amount = on_grid(carried[a], GRID)[0]
         if amount > 0:
             waiting.append((a, amount))
-        for place, (source, there) in enumerate(waiting):
+        for index, (source, there) in enumerate(waiting):
             part = min(there, -amount) if band[source] < band[a] else 0
             if part > 0:
                 flow[source], flow[a], amount = flow[source] + part, flow[a] - part, amount + part
-                waiting[place] = (source, there - part)
+                waiting[index] = (source, there - part)
     return flow
 
 

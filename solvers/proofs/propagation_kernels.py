@@ -49,8 +49,8 @@ def tighten(
         for k in range(start[r], start[r + 1]):
             room -= factor[k] * (low[column[k]] if factor[k] > 0 else high[column[k]])
         if room < 0:
-            for place in range(count):
-                waiting[todo[place]] = False
+            for index in range(count):
+                waiting[todo[index]] = False
             return False, work
         for k in range(start[r], start[r + 1]):
             a, j = factor[k], column[k]
@@ -59,10 +59,10 @@ def tighten(
                     high[j] = low[j] + room // a
                 else:
                     low[j] = high[j] - room // -a
-                for place in range(first[j], first[j + 1]):
-                    if not waiting[row[place]]:
-                        waiting[row[place]] = True
-                        todo[count] = row[place]
+                for index in range(first[j], first[j + 1]):
+                    if not waiting[row[index]]:
+                        waiting[row[index]] = True
+                        todo[count] = row[index]
                         count += 1
     return True, work
 

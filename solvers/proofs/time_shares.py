@@ -66,7 +66,7 @@ def levels(task: Task) -> Proof:
     """Proof of `leximin` and `hierarchical`."""
     instance: Accelerators = task.instance
     steps, last = list[list[Step]](), list[Step]()
-    places = {name: place for place, name in enumerate(instance.names)}
+    places = {name: index for index, name in enumerate(instance.names)}
     for level in task.outcome.certificate["levels"]:
         types = [places[name] for name in level["types"]]
         prices = [next(_steps(task, "prices", each)) for each in level["prices"]]

@@ -42,10 +42,10 @@ def _count(
 def _finish(values: Ints, c: int, slope: Ints, level: Ints, times: Ints) -> None:
     """Add the finished jobs to a coalition's values."""
     a, b = 0, 0
-    for place in range(len(times)):
-        a += slope[place]
-        b += level[place]
-        values[c, place] += (a * times[place] + b) >> 1
+    for index in range(len(times)):
+        a += slope[index]
+        b += level[index]
+        values[c, index] += (a * times[index] + b) >> 1
 
 
 @compiled

@@ -159,13 +159,13 @@ def shapley_keys(
     for i in range(1, number):
         subset = (subset - mask) & mask
         folded[i] = weight[number + i] * worth[subset]
-    for place in range(size - 1, -1, -1):
-        half = 1 << place
+    for index in range(size - 1, -1, -1):
+        half = 1 << index
         above = 0
         for i in range(half):
             above += folded[half + i]
             folded[i] += folded[half + i]
-        u = members[c, place]
+        u = members[c, index]
         key[u] = scale * utility_at(desk, c, u, t) - above
 
 
@@ -173,13 +173,13 @@ def shapley_keys(
 def _sampled_keys(coalitions: Coalitions, state: State, c: int, t: int) -> None:
     """key[u] = N (psi - estimated phi) at time t (figure 6)."""
     n, size, key = len(coalitions.mask) - 1, coalitions.size[c], state.key
-    for place in range(size):
-        u = coalitions.members[c, place]
+    for index in range(size):
+        u = coalitions.members[c, index]
         key[u] = coalitions.orderings * utility_at(state.desk, c, u, t)
     for other in range(n):
         value = value_at(state.board, other, t)
-        for place in range(size):
-            u = coalitions.members[c, place]
+        for index in range(size):
+            u = coalitions.members[c, index]
             key[u] -= coalitions.sampled[u, other] * value
     state.cursor[WORK] += n * size
 
@@ -193,8 +193,8 @@ def fill_keys(coalitions: Coalitions, state: State, c: int, t: int) -> int:
     if rule == RAND or rule == RAND_NEXT:
         _sampled_keys(coalitions, state, c, t + rule - RAND)
         return int(coalitions.orderings * (rule - RAND))
-    for place in range(coalitions.size[c]):
-        u = coalitions.members[c, place]
+    for index in range(coalitions.size[c]):
+        u = coalitions.members[c, index]
         if rule == DIRECTCONTR:
             key[u] = utility_at(desk, c, u, t) - lent_at(state.lent, u, t)
         elif rule == UTFAIRSHARE:

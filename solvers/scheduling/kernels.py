@@ -146,8 +146,8 @@ def _drop_too_wide(state: State, machines: Machines, c: int, u: int) -> None:
 def _arrive(coalitions: Coalitions, state: State, machines: Machines, c: int) -> bool:
     """Add new jobs to the queues; return whether the coalition can run any of them."""
     came = 0
-    for place in range(coalitions.size[c]):
-        u = coalitions.members[c, place]
+    for index in range(coalitions.size[c]):
+        u = coalitions.members[c, index]
         for job in range(state.queue_end[u] - state.new[u], state.queue_end[u]):
             if machines.need[job] <= machines.total[c]:
                 came += 1
@@ -247,8 +247,8 @@ def _must_choose(coalitions: Coalitions, state: State, machines: Machines, c: in
     elif machines.wanted[c] <= state.board[c, FREE]:
         return False
     queues = 0
-    for place in range(coalitions.size[c]):
-        u = coalitions.members[c, place]
+    for index in range(coalitions.size[c]):
+        u = coalitions.members[c, index]
         queues += state.desk[c, u, HEAD] < state.queue_end[u]
     return bool(queues > 1)
 
@@ -270,8 +270,8 @@ def _choose(
     """Organization that the rule serves next, or waits for, or the `first`; -1 for none."""
     rule, key = coalitions.rule[c], state.key
     best, waiting = -1, 0
-    for place in range(coalitions.size[c]):
-        u = coalitions.members[c, place]
+    for index in range(coalitions.size[c]):
+        u = coalitions.members[c, index]
         if _may_be_served(state, machines, c, u):
             waiting += 1
             if best < 0:
@@ -284,8 +284,8 @@ def _choose(
                 best = u
     if rule == RANDOM and waiting > 1:
         left = int(draw * waiting)
-        for place in range(coalitions.size[c]):
-            u = coalitions.members[c, place]
+        for index in range(coalitions.size[c]):
+            u = coalitions.members[c, index]
             if _may_be_served(state, machines, c, u):
                 if left == 0:
                     return int(u)

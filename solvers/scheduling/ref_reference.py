@@ -128,7 +128,7 @@ def _values(coalitions: dict[int, _Coalition], mask: int, utility: Utility, t: i
     members = coalitions[mask].members
     values = [0]
     for local in range(1, 1 << len(members)):
-        subset = coalitions[sum(1 << u for place, u in enumerate(members) if local >> place & 1)]
+        subset = coalitions[sum(1 << u for index, u in enumerate(members) if local >> index & 1)]
         values.append(sum(utility(subset.started[u], t) for u in subset.members))
     return values
 

@@ -82,4 +82,4 @@ class SimulatedMachine:
 
 def simulated_jobs(count: int, agents: int = 2) -> list[Job]:
     """The jobs that such a machine runs."""
-    return [Job(str(place), ("true",), count=agents) for place in range(count)]
+    return [Job(str(index), ("true",), count=agents) for index in range(count)]

@@ -118,16 +118,16 @@ class Counted:
         """Of each set of jobs that could claim a machine, what its least eager member gains."""
         instance = self.instance
         alike = instance.alike.tolist()
-        for place, seats in enumerate(instance.seats.tolist()):
-            if alike[place] != place:
+        for index, seats in enumerate(instance.seats.tolist()):
+            if alike[index] != index:
                 continue
             here = [
                 (kind, lost)
-                for where, types in made if alike[where] == place and len(types) > 1
+                for where, types in made if alike[where] == index and len(types) > 1
                 for kind, lost in zip(types, self.loss(where, types), strict=True)
             ]  # fmt: skip
             for jobs in itertools.combinations(sorted(here), seats):
-                there = self.loss(place, tuple(kind for kind, _ in jobs))
+                there = self.loss(index, tuple(kind for kind, _ in jobs))
                 if there is not None:
                     yield min(now - then for (_, now), then in zip(jobs, there, strict=True))
 

@@ -67,11 +67,11 @@ def failed(
 def two_instances() -> list[dict[str, Any]]:
     """Three methods on two instances, `optimal` with its proof."""
     made = []
-    for place, instance in enumerate(("one", "two")):
+    for index, instance in enumerate(("one", "two")):
         for method, values in PENALTIES.items():
-            value = values[place]
+            value = values[index]
             proof = {"status": "optimal", "bound": value} if method == "optimal" else {}
-            metrics = {"penalty": value, "worst_penalty": 2 * value, "blocking_pairs": float(place)}
+            metrics = {"penalty": value, "worst_penalty": 2 * value, "blocking_pairs": float(index)}
             made.append(row(method, instance, objective=value, metrics=metrics, **proof))
     return made
 

@@ -73,9 +73,9 @@ def algorithm_1_choice(game: Game) -> Integers:
     else:
         chosen[last] = reply(space, last, total)
     total = total + chosen[last - 1] + chosen[last]
-    for place in range(last - 2, -1, -1):  # line 25
-        chosen[place] = reply(space, place, total)
-        total = total + chosen[place]
+    for index in range(last - 2, -1, -1):  # line 25
+        chosen[index] = reply(space, index, total)
+        total = total + chosen[index]
     return chosen
 
 

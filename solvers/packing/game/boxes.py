@@ -156,8 +156,8 @@ class Boxes:
         chosen, _ = self._play(0, start, players, value, progress, kept)
         table = [moves.combination for moves in self.space.by_class]
         result = np.zeros((len(chosen), len(self.map)), dtype=np.int64)
-        for place, (c, a) in enumerate(zip(self.space.game.kind.tolist(), chosen, strict=True)):
-            result[place] = table[c][a] if a >= 0 else 0
+        for index, (c, a) in enumerate(zip(self.space.game.kind.tolist(), chosen, strict=True)):
+            result[index] = table[c][a] if a >= 0 else 0
         return result
 
     def points_to_play(self, place: int, stop: int, kept: int) -> int:

@@ -119,8 +119,8 @@ def _first_play(game: Game) -> Integers:
         return algorithm_1_choice(game)
     space = Space.of(game)
     chosen = np.zeros((game.players, game.instance.types), dtype=np.int64)
-    for place in range(game.players):
-        chosen[place] = reply(space, place, chosen[:place].sum(axis=0))
+    for index in range(game.players):
+        chosen[index] = reply(space, index, chosen[:index].sum(axis=0))
     return chosen
 
 

@@ -25,11 +25,11 @@ def variances(
     from `first` on.
     """
     result = np.empty(len(keys))
-    for place in range(len(keys)):
+    for index in range(len(keys)):
         total = 0.0
         for i in range(len(stride)):
-            total += deviation[first[i] + (keys[place] // stride[i]) % radix[i]]
-        result[place] = total**exponent
+            total += deviation[first[i] + (keys[index] // stride[i]) % radix[i]]
+        result[index] = total**exponent
     return result
 
 
@@ -110,11 +110,11 @@ def order(one: int, two: int, digits: Array, first: Array, stride: Array, radix:
     if len(digits) == 0:
         return 2
     above = np.int64(0)
-    for place in range(len(digits) - 1, -1, -1):
+    for index in range(len(digits) - 1, -1, -1):
         above *= 4294967296
         for i in range(len(stride)):
-            above += np.int64(digits[place, first[i] + (one // stride[i]) % radix[i]])
-            above -= np.int64(digits[place, first[i] + (two // stride[i]) % radix[i]])
+            above += np.int64(digits[index, first[i] + (one // stride[i]) % radix[i]])
+            above -= np.int64(digits[index, first[i] + (two // stride[i]) % radix[i]])
         if above > 128:
             return 1
         if above < -128:

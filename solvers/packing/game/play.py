@@ -135,11 +135,11 @@ def by_lists(space: Space, levels: list[Integers], watch: Clock) -> Integers:
     value, end = worths.variance(levels[-1]), levels[-1]
     chosen: list[Integers] = []
     progress = GameProgress(watch, sum(map(len, levels[:-1])))
-    for place in range(game.players - 1, -1, -1):
-        progress.begin(place, len(levels[place]))
-        moves, after = space.moves(place), (levels[place + 1], value, end)
+    for index in range(game.players - 1, -1, -1):
+        progress.begin(index, len(levels[index]))
+        moves, after = space.moves(index), (levels[index + 1], value, end)
         value, end, choice, doubtful = best_replies(
-            levels[place],
+            levels[index],
             *after,
             moves.combination,
             moves.steps,
@@ -154,9 +154,9 @@ def by_lists(space: Space, levels: list[Integers], watch: Clock) -> Integers:
             worths.floor,
         )
         for at in doubtful.tolist():
-            total = np.array(worths.counts(levels[place][at]), dtype=np.int64)
-            possible = space.possible(place, total)
-            there = np.searchsorted(after[0], levels[place][at] + moves.steps[possible])
+            total = np.array(worths.counts(levels[index][at]), dtype=np.int64)
+            possible = space.possible(index, total)
+            there = np.searchsorted(after[0], levels[index][at] + moves.steps[possible])
             squared = [moves.squared[a] for a in possible.tolist()]
             best = worths.best(after[1][there], after[2][there], moves.uneven[possible], squared)
             value[at], end[at], choice[at] = (
@@ -174,10 +174,10 @@ def by_lists(space: Space, levels: list[Integers], watch: Clock) -> Integers:
 def followed(space: Space, levels: list[Integers], choice: list[Integers]) -> Integers:
     """Combinations (P, s) that choices by level and key lead to."""
     result, key = np.zeros((space.game.players, space.game.instance.types), dtype=np.int64), 0
-    for place, (keys, chosen) in enumerate(zip(levels[:-1], choice, strict=True)):
-        moves = space.moves(place)
+    for index, (keys, chosen) in enumerate(zip(levels[:-1], choice, strict=True)):
+        moves = space.moves(index)
         taken = int(chosen[np.searchsorted(keys, key)])
         if taken >= 0:
-            result[place] = moves.combination[taken]
+            result[index] = moves.combination[taken]
             key += int(moves.steps[taken])
     return result

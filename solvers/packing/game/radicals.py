@@ -85,11 +85,11 @@ def merged(terms: Iterable[Radical]) -> list[Radical]:
     """
     classes: list[Radical] = []
     for term in terms:
-        for place, other in enumerate(classes):
+        for index, other in enumerate(classes):
             times = ratio(term, other)
             if times is not None:
                 total = other.coefficient + term.coefficient * times
-                classes[place] = Radical(total, other.base, other.exponent)
+                classes[index] = Radical(total, other.base, other.exponent)
                 break
         else:
             classes.append(term)

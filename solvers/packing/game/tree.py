@@ -73,8 +73,8 @@ def game_tree(game: Game) -> Any:
     import networkx
 
     nodes, width = 1, 1
-    for place in range(game.players):
-        width *= len(game.moves(place).combination)
+    for index in range(game.players):
+        width *= len(game.moves(index).combination)
         nodes += width
         if nodes > MOST_NODES:
             raise InvalidOption(
@@ -87,8 +87,8 @@ def game_tree(game: Game) -> Any:
         0, depth=0, action=None, total=(0,) * game.instance.types, uneven=(), squared=None
     )
     level = [0]
-    for place in range(game.players):
-        level = [child for node in level for child in _children(tree, space, node, place)]
+    for index in range(game.players):
+        level = [child for node in level for child in _children(tree, space, node, index)]
     ends = game.worths.keys(np.array([tree.nodes[leaf]["total"] for leaf in level], dtype=np.int64))
     for leaf, key, variance in zip(
         level, ends.tolist(), game.worths.variance(ends).tolist(), strict=True

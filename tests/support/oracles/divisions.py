@@ -35,12 +35,12 @@ def nucleolus_by_programs(
         bounds = [(mask, 1) for mask in free]
         bounds += [(1 << i, 0) for i in range(players) if rational]
         width = 2 * players + 2 + len(bounds)
-        for place, (mask, has) in enumerate(bounds):
+        for index, (mask, has) in enumerate(bounds):
             row = [Fraction(0)] * width
             for i in range(players):
                 row[2 * i], row[2 * i + 1] = Fraction(mask >> i & 1), -Fraction(mask >> i & 1)
             row[2 * players], row[2 * players + 1] = Fraction(has), -Fraction(has)
-            row[2 * players + 2 + place] = Fraction(-1)
+            row[2 * players + 2 + index] = Fraction(-1)
             rows.append(row)
             right.append(Fraction(values[mask]))
         for mask, share in fixed.items():
@@ -87,8 +87,8 @@ def talmud(estate: Fraction, claims: Sequence[int]) -> list[Fraction]:
     def equal_awards(amount: Fraction, caps: Sequence[Fraction]) -> list[Fraction]:
         awards, left = [Fraction(0)] * len(caps), amount
         order = sorted(range(len(caps)), key=caps.__getitem__)
-        for place, i in enumerate(order):
-            awards[i] = min(caps[i], left / (len(caps) - place))
+        for index, i in enumerate(order):
+            awards[i] = min(caps[i], left / (len(caps) - index))
             left -= awards[i]
         return awards
 

@@ -27,9 +27,9 @@ def _solved(server: Numa, rate: float | None) -> float | None:
     work = server.service_mean[:, None, None] * server.slowdown[:, server.distance]
     size = work.size
     busy, sent = np.zeros((shape[2], size + 1)), np.zeros((shape[0] * shape[1], size + 1))
-    for place, (_, _, p) in enumerate(np.ndindex(*shape)):
-        busy[p, place] = work.ravel()[place]
-        sent[place // shape[2], place] = 1.0
+    for index, (_, _, p) in enumerate(np.ndindex(*shape)):
+        busy[p, index] = work.ravel()[index]
+        sent[index // shape[2], index] = 1.0
     sent[:, -1] = -np.outer(server.class_share, server.location_share).ravel()
     if rate is None:
         cost, total = np.append(np.zeros(size), -1.0), (0.0, None)

@@ -15,8 +15,8 @@ def partitions(vms: Sequence[int]) -> Iterator[list[list[int]]]:
     first, rest = vms[0], vms[1:]
     for sets in partitions(rest):
         yield [[first], *sets]
-        for place, one in enumerate(sets):
-            yield [*sets[:place], [first, *one], *sets[place + 1 :]]
+        for index, one in enumerate(sets):
+            yield [*sets[:index], [first, *one], *sets[index + 1 :]]
 
 
 def least(instance: Lifetimes) -> dict[str, float | None]:

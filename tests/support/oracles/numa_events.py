@@ -131,9 +131,9 @@ class _Run:
     def offered_to_all(self, p: int) -> _Waiting | None:
         """Oldest first, until one takes it."""
         queue = self.queues[0]
-        for place, waiting in enumerate(queue):
+        for index, waiting in enumerate(queue):
             if self.willing(waiting, p):
-                return queue.pop(place)
+                return queue.pop(index)
             waiting.refused += 1
         return None
 

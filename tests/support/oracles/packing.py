@@ -314,8 +314,8 @@ class ExactGame:
         chosen[last - 1 :] = pairs[
             _first_least([self.disutility(_sum(*pair), last - 1, pair[0]) for pair in pairs])
         ]
-        for place in range(last - 2, -1, -1):
-            chosen[place] = self._reply(place, _sum(*chosen))
+        for index in range(last - 2, -1, -1):
+            chosen[index] = self._reply(index, _sum(*chosen))
         return chosen
 
     def _reply(self, place: int, counts: Counts) -> Counts:
@@ -348,9 +348,9 @@ def _sum(*rows: Counts) -> Counts:
 
 def _first_least(values: list[Decimal]) -> int:
     best = 0
-    for place, value in enumerate(values):
+    for index, value in enumerate(values):
         if value < values[best] - Decimal("1e-55"):
-            best = place
+            best = index
     return best
 
 

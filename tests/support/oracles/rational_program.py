@@ -24,17 +24,17 @@ def least(cost: Row, rows: Sequence[Row], right: Row) -> tuple[Fraction, list[Fr
     table.minimize([0] * width + [1] * len(rows), width + len(rows))
     if any(row[-1] for row, column in zip(table.rows, table.basis, strict=True) if column >= width):
         return None
-    for place, column in enumerate(table.basis):  # artificial columns leave, or their row is a copy
-        row = table.rows[place]
+    for index, column in enumerate(table.basis):  # artificial columns leave, or their row is a copy
+        row = table.rows[index]
         entering = next((j for j in range(width) if row[j]), None)
         if column >= width and entering is not None:
-            table.pivot(place, entering)
+            table.pivot(index, entering)
     unit = math.lcm(*(price.denominator for price in cost))
     table.minimize([int(price * unit) for price in cost] + [0] * len(rows), width)
     point = [Fraction(0)] * width
-    for place, column in enumerate(table.basis):
+    for index, column in enumerate(table.basis):
         if column < width:
-            point[column] = Fraction(table.rows[place][-1], table.over)
+            point[column] = Fraction(table.rows[index][-1], table.over)
     return sum(
         (price * value for price, value in zip(cost, point, strict=True)), Fraction(0)
     ), point
@@ -46,10 +46,10 @@ class _Table:
     def __init__(self, rows: Sequence[Row], right: Row) -> None:
         self.over, number = 1, len(rows)
         self.rows: list[list[int]] = []
-        for place, (row, value) in enumerate(zip(rows, right, strict=True)):
+        for index, (row, value) in enumerate(zip(rows, right, strict=True)):
             unit = math.lcm(value.denominator, *(entry.denominator for entry in row))
             unit = -unit if value < 0 else unit
-            own = [int(other == place) for other in range(number)]
+            own = [int(other == index) for other in range(number)]
             self.rows.append([*(int(entry * unit) for entry in row), *own, int(value * unit)])
         width = len(self.rows[0]) - 1 - number if rows else 0
         self.basis = list(range(width, width + number))
@@ -71,8 +71,8 @@ class _Table:
                 self.rows.pop()
                 return
             ratios = [
-                (Fraction(row[-1], row[entering]), self.basis[place], place)
-                for place, row in enumerate(self.rows[:-1])
+                (Fraction(row[-1], row[entering]), self.basis[index], index)
+                for index, row in enumerate(self.rows[:-1])
                 if row[entering] > 0
             ]
             assert ratios, "the minimum does not exist"

@@ -82,7 +82,7 @@ class Clockwork:
     def _pool(self, inside: frozenset[int], rule: str) -> Pool:
         members = tuple(sorted(inside))
         owner = np.repeat(range(self.given.organizations), self.given.machines).tolist()
-        machines = [place for place, u in enumerate(owner) if u in inside]
+        machines = [index for index, u in enumerate(owner) if u in inside]
         return Pool(members, machines, rule, {u: [] for u in members})
 
     def _moment(self, pool: Pool, t: int) -> None:

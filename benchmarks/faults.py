@@ -354,7 +354,7 @@ FAULTS = r"""
 + best = u if key[u] - key[best] <= 0 else best
 
 @ solvers/scheduling/optimum.py: the bound of the intervals is one too low
-? scheduling_optimum::test_optimum_of_middle_instances_is_equal_for_both_engines
+? scheduling_parallel::test_optima_of_parallel_jobs_equal_enumeration
 - int(np.floor(answer.bound * (1 + 1e-15) + 0.5))
 + int(np.floor(answer.bound * (1 + 1e-15) - 0.5))
 

@@ -20,7 +20,6 @@ from cotenant.analysis.elastic.rounds import play_rounds
 from cotenant.instances.elastic import Configured, Elastic, carried, elastic_csv, random
 from cotenant.instances.problem.errors import InfeasibleSolution, InvalidFile, InvalidInstance
 from cotenant.models.elastic import configuration_program
-from cotenant.models.program import ProgramBuilder
 from cotenant.solvers import elastic as solver
 from cotenant.solvers.engines import solve_program
 from cotenant.solvers.outcome import Clock, Status
@@ -63,36 +62,6 @@ def test_elastic_price_bound_equals_linear_program(block: int) -> None:
         )
         assert found.bound == pytest.approx(-relaxed.objective, rel=1e-7, abs=1e-9)
         assert found.lower <= found.bound * (1 + 1e-12) + 1e-12
-
-
-def test_cut_weights_average_replies_within_capacity() -> None:
-    rng = np.random.default_rng(2)
-    worth, use = rng.random((5, 4)), rng.random((5, 4, 3))
-    capacity = use.mean(axis=(0, 1)) * 2
-
-    def replies(price: Any) -> tuple[Any, Any]:
-        gain = worth - use @ price
-        best = gain.argmax(axis=1)
-        rows = np.arange(5)
-        runs = gain[rows, best] > 0
-        return gain[rows, best] * runs, use[rows, best] * runs[:, None]
-
-    found = search(replies, capacity, np.full(3, 1e3), start=np.ones(3), clock=Clock())
-    shares, used, value = np.zeros(5), np.zeros(3), 0.0
-    for weight, index, group in found.weights:
-        reply = found.met[index]
-        shares[group] += weight
-        used += weight * reply.use[group]
-        value += weight * (reply.gain[group] + reply.use[group] @ reply.price)
-    assert shares == pytest.approx(1.0)
-    assert (used <= capacity + 1e-9).all()
-    assert value == pytest.approx(found.bound, rel=1e-7)
-    builder = ProgramBuilder()
-    columns = builder.columns(20, cost=-worth.ravel())
-    builder.sums(5, (np.repeat(np.arange(5), 4), columns, 1.0), upper=1.0)
-    for d in range(3):
-        builder.row(columns, use[:, :, d].ravel(), upper=capacity[d])
-    assert found.bound == pytest.approx(-solve_program(builder.build()).objective, rel=1e-7)
 
 
 def test_price_search_with_cuts_of_an_earlier_search_asks_for_fewer_replies() -> None:

@@ -51,6 +51,7 @@ def colocation_fair(case: ProofCase, within: bool = False) -> list[CheckedLevel]
     allowed = rational(case.options.get("slack"), "slack") if within else Fraction(0)
     if no_pairing(given, case.steps[0]):
         return [CheckedLevel(infeasible=True)]
+    # 1. The slack of the answer: types by bandwidth, each with the mean of its agents.
     band = bandwidths(given)
     order, ranks = [a for a, n in enumerate(given.count) if n], dict[Fraction, list[int]]()
     for a in sorted(order, key=band.__getitem__):
@@ -63,13 +64,13 @@ def colocation_fair(case: ProofCase, within: bool = False) -> list[CheckedLevel]
     for types in ranks.values():
         slack = max(slack, above - min(mean[b] for b in types))
         above = max(above, *(mean[b] for b in types))
+    # 2. The levels, and a bound by each step: by a tree, or by multipliers and a flow.
     levels, first = [CheckedLevel(slack, Fraction(0)), CheckedLevel(given.mean())], 0
     if within and given.answered:
         refuse_if(slack > allowed, "the answer has more slack than is allowed")
         slack, first = allowed, 1
-    for place, value in [
-        (k, value) for k, steps in enumerate(case.steps, first) for value in steps
-    ]:
+    every = [(k, value) for k, steps in enumerate(case.steps, first) for value in steps]
+    for place, value in every:
         kinds = {"dual": "over prices rent sets flow", "propagation": "below tree|leaves cuts"}
         kind, step = step_of(value, **kinds)
         if kind == "propagation":
@@ -97,12 +98,10 @@ def colocation_fair(case: ProofCase, within: bool = False) -> list[CheckedLevel]
             levels[1].at_least((total - carried * slack) / (over * given.agents))
         else:
             levels[0].at_least(total / carried)
+    # 3. What is proved of an answer, or without one.
     if within:
-        return [
-            levels[1]
-            if given.answered
-            else CheckedLevel(infeasible=(levels[0].bound or 0) > allowed)
-        ]
+        none = CheckedLevel(infeasible=(levels[0].bound or 0) > allowed)
+        return [levels[1] if given.answered else none]
     return levels[: len(case.steps)] if given.answered else [CheckedLevel(None, levels[0].bound)]
 
 

@@ -203,6 +203,7 @@ def stable_program(given: Colocation, gains: Gains, few: int = 0) -> tuple[Progr
     i is blocked by i and c: either i has c or i and c would both rather. (Of such pairs no rows say
     that they may not block: fewer rows prove nothing that is false.)
     """
+    # 1. Pairs that are left out, of agents who all differ.
     size, count, penalty, partners = given.size, given.count, given.penalty, partners_of(given)
     over = [{b: gains.most(whole(penalty[a][b], "")) for b in partners[a]} for a in range(size)]
     agents = all(number == 1 for number in count) and (given.left or not given.alone)
@@ -222,6 +223,7 @@ def stable_program(given: Colocation, gains: Gains, few: int = 0) -> tuple[Progr
             partners[best].remove(b)
             partners[b].remove(best)
             waiting += [b, best]
+    # 2. The partners of each type, the one it leaves soonest first, and how many it leaves.
     program, column, alone, cost = pairing_program(given, partners)
     ranked: list[list[tuple[int, int, int]]] = []  # of each type: column, agents in it, and `over`
     number: list[dict[int, int]] = []  # how many of these an agent leaves for a c-agent
@@ -237,6 +239,7 @@ def stable_program(given: Colocation, gains: Gains, few: int = 0) -> tuple[Progr
             while k < len(beside) and ranked[a][k][2] >= new:
                 k += 1
             number[a][c] = k
+    # 3. The columns s and z of each type, and their rows.
     sums: list[dict[int, tuple[int, list[int]]]] = []  # by k: s, and z_1, z_2, ...
     for a in range(size):
         sums.append({})
@@ -252,6 +255,7 @@ def stable_program(given: Colocation, gains: Gains, few: int = 0) -> tuple[Progr
             start, so_far, sums[a][k] = k, [(s, 1)], (s, flags)
         if start:
             program.equal(so_far + [(j, n) for j, n, _ in ranked[a][start:]], count[a])
+    # 4. The blocking pairs v of every two types.
     pairs: list[int] = []
     both = [(a, c) for a in range(size) for c, k in number[a].items() if k and number[c][a]]
     for a, c in [(one, other) for one, other in both if one <= other]:
@@ -279,10 +283,7 @@ def colocation_stable(case: ProofCase) -> list[CheckedLevel]:
     gains = Gains(given, case.options)
     if no_pairing(given, case.steps[0]):
         return [CheckedLevel(infeasible=True)]
-    levels = [
-        CheckedLevel(gains.blocking(), Fraction(0)),
-        CheckedLevel(given.mean()),
-    ]  # never fewer than 0
+    levels = [CheckedLevel(gains.blocking(), Fraction(0)), CheckedLevel(given.mean())]
     kinds = {"witness": "", "deletions": "least tree", "propagation": "tree|few leaves cuts"}
     for kind, step in case.each(0, **kinds):
         if kind == "deletions":
@@ -291,9 +292,8 @@ def colocation_stable(case: ProofCase) -> list[CheckedLevel]:
             few = whole(step.get("few", 0), "few", 0, 99)
             stable_program(given, gains, few)[0].impossible(step)
             levels[0].at_least(Fraction(few + 1))
-    for kind, step in case.each(
-        1, dual="over prices rent sets", propagation="below tree|leaves cuts"
-    ):
+    kinds = {"dual": "over prices rent sets", "propagation": "below tree|leaves cuts"}
+    for kind, step in case.each(1, **kinds):
         if levels[0].value is None:
             raise Refused("the second level is about an answer, and there is none")
         if kind == "dual":  # of all pairings, so of these too
@@ -323,8 +323,7 @@ def by_agent(case: ProofCase, agents: bool) -> list[CheckedLevel]:
     least = int(pairs[0].bound or 0)
     few = next(v for v in range(2 * least + 1) if v * (v - 1) // 2 >= least)
     bound = few if agents else -(-2 * least // given.agents)
-    levels = [CheckedLevel(value, Fraction(bound))]
-    levels.append(CheckedLevel(given.mean()))
+    levels = [CheckedLevel(value, Fraction(bound)), CheckedLevel(given.mean())]
     for _, step in case.each(1, dual="over prices rent sets"):
         levels[1].at_least(mean_bound(given, step))
     return levels[: len(case.steps)]

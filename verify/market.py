@@ -190,6 +190,7 @@ def market_nash_welfare(case: ProofCase) -> list[CheckedLevel]:
         market.fraction = [market.one] * len(market.work)
     elif case.options.get("utility", "amdahl") != "amdahl":
         raise Refused("utility is neither amdahl nor linear")
+    # 1. The logarithm of the answer's welfare; without useful jobs or utility there is none.
     worth, total = market.by_user(market.values()), sum(market.budget[i] for i in market.active)
     if not total or not all(worth[i] for i in market.active):
         return [CheckedLevel(Fraction(0 if total else 1), None if total else Fraction(1))]
@@ -198,6 +199,7 @@ def market_nash_welfare(case: ProofCase) -> list[CheckedLevel]:
         both = [(market.budget[i], logarithm(numbers[i], market.unit)) for i in market.active]
         return sum(b * low for b, (low, _) in both), sum(b * high for b, (_, high) in both)
 
+    # 2. What no division has more of: by tangents, or by the leaves of a tree of boxes.
     low, high = logs(worth)
     if "nodes" not in step:
         rest, slope = market.tangents(step)

@@ -93,6 +93,7 @@ class Packing:
 
     def _answer(self, answer: Step) -> None:
         """Refuse an answer with overfull or missing servers, or unmet requests."""
+        # 1. The servers: no more than there are, and none overfull.
         rows = listed(answer["count"], "rows")
         self.rows = [wholes(row, "count", len(self.size), 0, MOST_PRICE) for row in rows]
         self.kinds = wholes(answer["server_class"], "class", len(rows), 0, len(self.room) - 1)
@@ -107,12 +108,14 @@ class Packing:
         for kind, (number, there_are) in enumerate(zip(used, self.servers, strict=True)):
             if there_are is not None and number > there_are:
                 raise Refused(f"the answer uses more servers of class {kind} than there are")
+        # 2. What is requested, by VMs and by services.
         for placed, wanted in zip(self.total, self.request, strict=True):
             if wanted is not None and (placed > wanted or (placed < wanted and not self.partial)):
                 raise Refused("the answer does not place the VMs that are requested")
         for rates, rate in self.services:
             if sum(self.total[i] * gives for i, gives in rates.items()) < rate:
                 raise Refused("the answer does not give a service its rate")
+        # 3. The rules of a server, its cards, and the rules of zones.
         for kind, row in zip(self.kinds, self.rows, strict=True):
             types = {i for i, n in enumerate(row) if n}
             over = any(sum(row[i] for i in group) > most for group, most in self.limits)
@@ -184,6 +187,7 @@ class Packing:
             entries_read = [fields(e, f"types {key}", other, f"a {name[:-1]}") for e in entries]
             return [(group(rule["types"]), whole(rule[key], key, 1), rule) for rule in entries_read]
 
+        # 1. Where each type is allowed, and which types are apart.
         allowed = listed(document.get("allowed") or [], "allowed")
         rows = [listed(row, "allowed", kinds) for row in allowed]
         if any(type(entry) is not bool for row in rows for entry in row):
@@ -193,6 +197,7 @@ class Packing:
         self.limits, self.zonal = list[tuple[list[int], int]](), list[Zonal]()
         pairs = [listed(pair, "apart", 2) for pair in listed(document.get("apart") or [], "apart")]
         self.apart = [set(group(pair)) for pair in pairs]
+        # 2. Limits on a server and in a zone, and spreads over zones.
         zones: dict[str, set[int]] = {}
         for c, name in enumerate(listed(document.get("zone") or [""] * kinds, "zone", kinds)):
             zones.setdefault(text_of(name, "zone"), set()).add(c)
@@ -215,6 +220,7 @@ class Packing:
             self.zonal.append((members, over, no_limit, skew))
         groups = [group for group, _ in self.limits] + [group for group, *_ in self.zonal]
         self.work = 2 * sum(map(len, groups)) + 10 * len(self.apart)  # to see if a server is right
+        # 3. The VMs that run now.
         self.placed = dict[int, tuple[int, dict[int, int]]]()  # by server: its class, and its VMs
         for entry in listed(document.get("placed") or [], "placed"):
             server, i, n = wholes(entry, "placed", 3, 0)

@@ -95,6 +95,7 @@ def packing_cards(case: ProofCase) -> list[CheckedLevel]:
     cards hold its whole ones and fillings, and each VM takes a unit of all cards at least.
     Or a tree shows that no answer allocates more than so many units of cards ("propagation").
     """
+    # 1. The cards there are, and the percentage that the answer allocates.
     given, level = Packing(case, ruled=True), CheckedLevel()
     if given.cards is None:
         raise Refused("there are no cards")
@@ -104,6 +105,7 @@ def packing_cards(case: ProofCase) -> list[CheckedLevel]:
     percent = Fraction(100, max(there, 1))
     if given.answered:
         level.value = percent * sum(n * t for n, t in zip(given.total, taken, strict=True))
+    # 2. A bound by each step: by a tree, or by prices of VMs, resources, cards and shares.
     sizes = sorted({n for n in given.card_share if n}, reverse=True)
     place = {size: z for z, size in enumerate(sizes)}
     kinds = {"prices": "over prices rates card shares", "propagation": "above tree|leaves cuts"}

@@ -19,6 +19,7 @@ def server_patterns(given: Packing, kind: int, items: list[tuple[int, int, list[
     1957); and no more than items whose weights, rounded down to parts of the room, are in all
     no more than the parts that are left.
     """
+    # 1. The items that fit, by least weight per price, with their sizes as one number each.
     room, line = given.room[kind], []
     patterns = list[tuple[int, dict[int, int]]]()
     charge(5 * (len(items) + 1) * len(room))
@@ -46,6 +47,7 @@ def server_patterns(given: Packing, kind: int, items: list[tuple[int, int, list[
         charge(20 + 3 * (k - at))
         return reach + line[k][2] * rest // line[k][4] if k < len(line) else reach
 
+    # 2. What the items from one on are worth at most, by parts of the room.
     if line and dantzig(0, 0, space) < least:
         return []
     tables = [[0] * (grid + 1)]  # what items from one on lose at most, by parts of the room
@@ -61,8 +63,8 @@ def server_patterns(given: Packing, kind: int, items: list[tuple[int, int, list[
         tables.append(table)
     by_room, fields = [*zip(*reversed(tables), strict=True)], [item[-1] for item in line]
     start = guard + sum(r << width * j for j, r in enumerate(room))
-    # item by item, of fillings that leave equal room the dearest; if none is worth enough none is
-    # listed. Where these are too many, the search below decides
+    # 3. Item by item, of fillings that leave equal room the dearest; if none is worth enough none
+    # is listed. Where these are too many, the search below decides.
     dearest = {start: (0, space, grid)}
     for k, (_, _, price, most, heavy, parts, field) in enumerate(line):
         found = dict[int, tuple[int, int, int]]()
@@ -80,6 +82,7 @@ def server_patterns(given: Packing, kind: int, items: list[tuple[int, int, list[
     else:
         if line and all(worth < least for worth, _, _ in dearest.values()):
             return []
+    # 4. A search for all fillings that are worth enough.
     stack = [(0, 0, start, space, grid, dict[int, int]())]
     while stack:
         at, worth, free, left, cells, counts = stack.pop()

@@ -24,12 +24,14 @@ def placing_program(given: Packing, numbers: list[int], step: Step) -> Placing:
     have columns too. All that is requested is placed. In each zone a zonal rule counts at least
     some number, a column, and at most so many more as it allows.
     """
+    # 1. Types of one size, as they fit on a server together.
     program, kinds, each = Program(), Kinds(), step.get("each", False) is True
     owed = [whole(n, "what is requested") for n in given.request]
     placed: list[Terms] = [[] for _ in owed]
     sizes: dict[tuple[int, ...], list[int]] = {}
     for i, size in enumerate(given.size):
         sizes.setdefault(tuple(size), []).append(i)
+    # 2. The servers of each class, or each server: columns and rows.
     for c, room in enumerate(given.room):
         holds = dict[int, int]()  # how many VMs of a type a server holds
         limits = list(given.limits)
@@ -62,6 +64,7 @@ def placing_program(given: Packing, numbers: list[int], step: Step) -> Placing:
                     holding[i] = program.column(many)
                     program.at_most([(on[i], 1), (holding[i], -holds[i])], 0)
                 program.at_most([*((holding[i], 1) for i in sorted(pair)), (used, -1)], 0)
+    # 3. All that is requested is placed, by the rules of zones.
     for terms, n in zip(placed, owed, strict=True):
         program.equal(terms, n)
     for group, zones, top, skew in given.zonal:

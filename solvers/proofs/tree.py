@@ -175,6 +175,7 @@ def _tree(
     at: Sequence[int] | None,
     nodes: int,
 ) -> dict[str, Any] | None:
+    # 1. The root: bounds tightened, and cuts from the relaxation.
     if objective is not None:
         program.at_most(*objective)
     search = _Search(program, objective is not None, clock, at)
@@ -186,6 +187,7 @@ def _tree(
     if cuts:
         step["cuts"] = cuts
         low, high = search.bounds()
+    # 2. Case by case: probed, closed by multipliers, or split at a column.
     tree, leaves = step["tree"], list[list[int]]()
     cases: list[tuple[Bounds, Bounds, int | None]] = []
     if search.tighten(low, high):
@@ -405,6 +407,7 @@ class _Search:
         """
         from scipy.sparse import csr_array, eye_array, hstack
 
+        # 1. The columns that are not fixed, and the rows that they can break.
         least, most = low.astype(float), high.astype(float)
         fixed = low == high
         few = 2 * int(fixed.sum()) > len(low)
@@ -424,6 +427,7 @@ class _Search:
         rows = np.flatnonzero(needed)
         done = np.bincount(self.row, shut, len(self.right)).astype(float)
         room = (self.right - done)[rows]
+        # 2. The program, with a violation of each row if it is elastic.
         shape = len(self.right), len(low)
         matrix = csr_array((self.factor, (self.row, self.column)), shape=shape)[rows][:, columns]
         cost, least, most = self.cost[columns], least[columns], most[columns]
@@ -440,6 +444,7 @@ class _Search:
             if not few:
                 self._living[matrix.shape] = living
             answer = living.solve(self.clock.time_slice())
+        # 3. Multipliers and point of all rows and columns.
         dual = point = None
         if answer.row_dual is not None:
             dual = np.zeros(self.given)

@@ -20,12 +20,12 @@ from ..report.picture_data import (
     Records,
     evenly,
     extremes,
-    file_name,
     means,
     records_by_method,
     rounded,
     shown_of,
 )
+from ..report.table import slug
 from ..run.rows import Row
 from ..statistics import quantile
 
@@ -119,7 +119,7 @@ def _time_map(method: str, drawn: Mapping[str, Any]) -> Picture:
     note = "Types by how much faster the fastest kind is for them than the average."
     more = shown_of(len(drawn["names"]), drawn["types"], "types are shown, evenly spaced")
     return HeatMap(
-        f"accelerators-time-{file_name(method)}",
+        f"accelerators-time-{slug(method)}",
         f"{method}: where each type of job spends its time",
         "kind of device, alone or beside another job", "type of job",
         tuple(f"{name} {way}" for way, name in columns), tuple(drawn["names"]), values,

@@ -22,12 +22,12 @@ from ..report.picture_data import (
     Record,
     Records,
     evenly,
-    file_name,
     joined,
     records_by_method,
     rounded,
     shown_of,
 )
+from ..report.table import slug
 from ..run.rows import Row
 
 MOST_USERS = 20
@@ -157,7 +157,7 @@ def _envy_map(method: str, record: Record, others: int) -> Picture:
     row, column = np.unravel_index(np.argmin(values), values.shape)
     shown = "users are shown: the most envious, and whom they envy"
     return HeatMap(
-        f"market-envy-{file_name(method)}", f"Who envies whom under {method}",
+        f"market-envy-{slug(method)}", f"Who envies whom under {method}",
         "the user that is looked at", "the user that looks", names, names,
         tuple(map(tuple, values.tolist())), "envy index (1: no envy)",
         f"Envy between pairs of users under {method}, dark where the user of the row would rather "

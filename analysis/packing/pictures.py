@@ -21,12 +21,12 @@ from ..report.picture_data import (
     alike,
     evenly,
     extremes,
-    file_name,
     means,
     records_by_method,
     rounded,
     sharing,
 )
+from ..report.table import slug
 from ..run.rows import Row
 from .drawing import MOST_LEAVES, draw_tree
 from .trees import play_of, tree_table
@@ -192,7 +192,7 @@ def _fill_chart(resource: str, by_method: Records) -> Chart:
     called = f"resource {resource}" if resource.isdigit() else resource
     what, form = ("Mean over the servers", ".3f") if fixed else ("Servers used", ".0f")
     return Chart(
-        f"fill-{file_name(called)}", f"How full the servers are: {called}",
+        f"fill-{slug(called)}", f"How full the servers are: {called}",
         "server, the fullest first", f"utilization of {called}",
         tuple(entry for entry in series if entry.x),
         f"Utilization of {called} on each server, sorted from full to empty, by method. {what}: "

@@ -20,8 +20,8 @@ from .picture import Drawing, Picture, once
 from .price_chart import price_chart
 from .read_runs import distinguish, format_counts
 from .significance import significance
-from .table import Column, Table
-from .tables import comparison_tables, proved, seconds_text, slug
+from .table import Column, Table, slug
+from .tables import comparison_tables, proved, seconds_text
 
 MOST_NAMED = 5
 """Instances that the table of what was run names; a column of more is as long as a phone's page."""

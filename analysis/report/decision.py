@@ -14,8 +14,8 @@ from ..metric import Metric
 from ..run.gaps import with_gaps
 from ..run.rows import Row
 from .commands import run_command
-from .table import Table
-from .tables import away_from, figure, labeled_answer, percent, slug
+from .table import Table, slug
+from .tables import away_from, figure, labeled_answer, percent
 
 
 @dataclass(frozen=True)

@@ -22,8 +22,7 @@ from .drawing import require_matplotlib, save_pages, svg
 from .latex import escaped
 from .picture import finding
 from .read_runs import require_answers
-from .table import bare, stacked
-from .tables import slug
+from .table import bare, slug, stacked
 
 _WIDE = 560
 """Pictures wider than this, in points, take the page's whole width."""

@@ -155,14 +155,6 @@ def joined(*sentences: str) -> str:
     return " ".join(sentence for sentence in sentences if sentence)
 
 
-def file_name(text: str) -> str:
-    """Lower-case ASCII words joined by hyphens, for the name of a picture."""
-    letters = "".join(
-        letter if letter.isalnum() and letter.isascii() else " " for letter in text.lower()
-    )
-    return "-".join(letters.split()) or "unnamed"
-
-
 def rounded(values: Iterable[float], digits: int = 4) -> list[float]:
     """Floats rounded to `digits` significant digits, to keep a record small."""
     return [float(f"{value:.{digits}g}") for value in values]

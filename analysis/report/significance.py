@@ -19,8 +19,8 @@ from . import aggregate
 from .paired_tests import LEAST_INSTANCES, LEVEL, MOST_EXACT, Ranking, rank_methods
 from .picture import Drawing
 from .plotting import INK
-from .table import Column, Table
-from .tables import difference, slug
+from .table import Column, Table, slug
+from .tables import difference
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

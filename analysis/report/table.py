@@ -13,6 +13,11 @@ from ...instances.problem.option_types import validate_options
 from ...instances.problem.text import sanitize_for_terminal
 
 
+def slug(text: str) -> str:
+    """Text as a file name: lower-case letters and digits joined by hyphens."""
+    return "-".join(re.findall(r"[^\W_]+", text.lower())) or "unnamed"
+
+
 def words(value: Any) -> str:
     """Value as text: "-" for None, everything else unchanged."""
     return "-" if value is None else str(value)

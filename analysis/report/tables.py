@@ -22,7 +22,7 @@ from ..run.gaps import Comparison, InstanceKey, instance_key, metric_table
 from ..run.result import Result
 from ..run.rows import Line, Row
 from .aggregate import label
-from .table import Column, Table, bare, words
+from .table import Column, Table, bare, slug, words
 
 _NAME, _VALUE = Column("name", bold=True), Column("value")
 
@@ -357,14 +357,6 @@ def _away(level: Mapping[str, Any]) -> str:
     if level["status"] == "optimal":
         return ": optimal"
     return f": {level['status']}" if level["bound"] is None else f": {level_gap(level)}"
-
-
-def slug(text: str) -> str:
-    """Text as a file name: lower-case letters and digits joined by hyphens."""
-    return (
-        "-".join("".join(letter if letter.isalnum() else " " for letter in text.lower()).split())
-        or "table"
-    )
 
 
 def _failures(lines: Sequence[Line]) -> list[str]:

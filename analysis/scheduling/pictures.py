@@ -23,12 +23,12 @@ from ..report.picture_data import (
     Records,
     alike,
     extremes,
-    file_name,
     means,
     records_by_method,
     rounded,
     sharing,
 )
+from ..report.table import slug
 from ..run.rows import Row
 
 LARGE = 1e5
@@ -163,7 +163,7 @@ def _debt_chart(method: str, entry: Record) -> Chart:
     debts = dict(zip(names, rows, strict=True))
     last = {name: row[-1] for name, row in debts.items()}
     return Chart(
-        f"owed-over-time-{file_name(method)}", f"Who is owed what over time: {method}", "time",
+        f"owed-over-time-{slug(method)}", f"Who is owed what over time: {method}", "time",
         f"owed: what is due less what it got [{word}]",
         tuple(Series(name, tuple(entry["times"]), tuple(row)) for name, row in debts.items()),
         f"What {method} owes each organization over time; below 0 it got more than its share. "

@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from ...analysis.report.page import render_page, require_report
-from ...analysis.report.table import Column, Table
-from ...analysis.report.tables import facts_table, slug
+from ...analysis.report.table import Column, Table, slug
+from ...analysis.report.tables import facts_table
 from ...analysis.run.result import versions
 from ...instances.problem.emitted import command_line
 from ...instances.problem.files import write_text

@@ -145,23 +145,12 @@ def fair_program(
             worst = max(worst, *(around.least[present] - mean), *(mean - around.most[present]))
         return np.append(running, worst)
 
-    if slack is not None:
-        made = shared.finish(shared.cost, others)
-    else:
+    cost = shared.cost
+    if slack is None:
         cost = np.zeros(int(room[0]) + 1)
         cost[-1] = 1.0
-        made = shared.finish(cost, others)
-    return FairProgram(
-        made.program,
-        made.first,
-        made.second,
-        made.alone,
-        made.types,
-        others,
-        rows[0],
-        rows[1],
-        factors,
-    )
+    made = shared.finish(cost, others)
+    return FairProgram(**vars(made), below=rows[0], above=rows[1], factor=factors)
 
 
 def lowest_penalty(instance: Colocation) -> float:

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from ...instances.problem.errors import InvalidInstance
 from ...instances.problem.option_types import validate_options
 from ..outcome import Clock, Report, validate_time_limit
-from .arrays import UNRANKED, Ranks
+from .arrays import Ranks
 from .blocking import blocking_pairs, valid_partner
 from .deletions import DeletionSearch
 from .matching_search import (
@@ -102,19 +102,10 @@ class _Run(MatchingSearch):
         self, rank: Ranks, goal: Goal, rng: np.random.Generator, clock: Clock,
         limits: RoommatesLimits,
     ) -> None:  # fmt: skip
-        super().__init__(rank, goal, rng, clock, self._count)
+        super().__init__(rank, goal, rng, clock, lambda partner: len(self.blocking(partner)))
         self.routes = limits.routes
         self.searches: list[DeletionSearch] = []
         self.reported = 0.0
-
-    def _count(self, partner: Ranks) -> int:
-        from . import kernels
-
-        agents = np.arange(len(self.place))
-        threshold = np.where(
-            partner >= 0, self.place[agents, partner] if len(agents) else 0, UNRANKED
-        ).astype(np.int32)
-        return int(kernels.count_blocking(self.lists, threshold))
 
     def blocking(self, partner: Ranks) -> NDArray[np.int64]:
         return blocking_pairs(self.place, partner)

@@ -50,21 +50,6 @@ def fill_lists(rank: Ints, theirs: Ints, choice: Ints, back: Ints, length: Ints)
 
 
 @compiled
-def count_blocking(lists: Lists, threshold: Ints) -> int:
-    """Number of pairs that prefer each other to what they have; threshold[i] is the rank of i's
-    partner.
-    """
-    choice, back, _ = lists
-    found = 0
-    for i in range(threshold.size):
-        for r in range(min(threshold[i], choice.shape[1])):
-            j = choice[i, r]
-            if i < j and back[i, r] < threshold[j]:
-                found += 1
-    return found
-
-
-@compiled
 def propose_all(lists: Lists, first: Ints, last: Ints) -> int:
     """Irving's first phase: first[i] is the position to which i proposes, last[i] the one it holds;
     -1 and the end if none.

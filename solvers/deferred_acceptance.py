@@ -260,7 +260,7 @@ def _propose(  # type: ignore[no-untyped-def]  # one function without helpers: n
     (rounds, units proposed).
     """
     length = lists.shape[1]
-    # the proposers with free units
+    # 1. the proposers with free units
     active = np.empty(len(place), dtype=np.int64)
     target = np.empty(len(place), dtype=np.int64)
     offer = np.empty(len(place), dtype=np.int64)
@@ -275,6 +275,7 @@ def _propose(  # type: ignore[no-untyped-def]  # one function without helpers: n
     rounds = 0
     proposals = 0
     while rounds != limit:
+        # 2. each round: what everybody proposes is fixed before anybody answers
         open_ = 0
         for k in range(size):  # what everybody proposes is fixed before anybody answers
             p = active[k]
@@ -287,7 +288,7 @@ def _propose(  # type: ignore[no-untyped-def]  # one function without helpers: n
         if open_ == 0:
             break
         rounds += 1
-        # answers, one proposal after the other
+        # 3. answers, one proposal after the other
         size = 0
         for k in range(open_):
             p, r, units = active[k], target[k], offer[k]
@@ -339,7 +340,7 @@ def _propose(  # type: ignore[no-untyped-def]  # one function without helpers: n
                         listed[loser] = True
                         following[size] = loser
                         size += 1
-        # the next round's proposers
+        # 4. the proposers of the next round: those rejected in this one
         for k in range(size):
             active[k] = following[k]
             listed[following[k]] = False

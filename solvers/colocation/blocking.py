@@ -112,6 +112,7 @@ def at_most_blocking(
         when not given.
     others : as in `find_stable`, whose answer this is for K = 0.
     """
+    # 1. the program: linear for K = 0 and 1, else with products or the order encoding
     clock, counted = Clock(time_limit, report), Blocking(alpha, alpha_mode, uncertainty)
     begin = _usable(instance, start, most, counted)
     if most == 0 or (most == 1 and engine == "highs" and uncertainty != "possible"):
@@ -131,6 +132,7 @@ def at_most_blocking(
             instance, most, alpha, alpha_mode, uncertainty=uncertainty,
             objective="penalty" if penalty else "none",
         )  # fmt: skip
+    # 2. the answer of an engine
     if engine is None:
         engine = "cp-sat" if len(program.program.products) or not penalty else "highs"
     engine, answer = _asked(instance, program, clock, engine, begin, limits)
@@ -141,6 +143,7 @@ def at_most_blocking(
             "solution",
             **size(program, engine),
         )  # fmt: skip
+    # 3. its pairing, whose blocking pairs are counted again, and its bound
     best = best_of(instance, program, answer, begin, mean_of(instance))
     certificate = {**counted.facts, **size(program, engine)}
     bound = answer.bound / instance.agents if penalty and answer.bound is not None else None

@@ -118,6 +118,7 @@ def anneal(
     `best` takes the pairing of fewest blocking pairs met, where they are fewer than `least`; the
     search ends when they are `enough`. Returns the blocking pairs of `number`, and of `best`.
     """
+    # 1. list the pairs of types in use
     np.random.seed(seed)
     types = len(number)
     at = np.full((types, types), -1)
@@ -126,6 +127,7 @@ def anneal(
     for a in range(types):
         for b in range(types):
             cells = _list(a, b, number, cell, at, cells)
+    # 2. draw two pairs; in half of the steps the second is one that the first blocks with
     cooling = (cold / hot) ** (1.0 / steps)
     heat = hot
     for _ in range(steps):
@@ -138,6 +140,7 @@ def anneal(
                 continue
         if not (allowed[a, c] and allowed[b, d]) or a == d or b == c:
             continue
+        # 3. draw how many of them exchange partners
         most = number[a, b] // 2 if a == b else number[a, b]
         if (a == c and b == d) or (a == d and b == c):
             most //= 2
@@ -147,6 +150,7 @@ def anneal(
             continue
         draw = np.random.random()
         m = 1 if draw < 0.5 else most if draw < 0.7 else 1 + np.random.randint(most)
+        # 4. apply the exchange; take it back if it adds too many blocking pairs at this temperature
         change = _exchange(a, b, c, d, m, willing, place, size, own)
         if change > 0 and np.random.random() >= np.exp(-change / heat):
             _exchange(a, c, b, d, m, willing, place, size, own)
@@ -156,6 +160,7 @@ def anneal(
         cells = _add(c, d, -m, number, cell, at, cells)
         cells = _add(a, c, m, number, cell, at, cells)
         cells = _add(b, d, m, number, cell, at, cells)
+        # 5. keep the best
         if value < least:
             least = value
             for i in range(types):

@@ -169,6 +169,7 @@ class Matching(TotalPenalty):
 
     def relax(self) -> None:
         """Solve the relaxation over all pairs with odd-set cuts; sets `bound` and `reduced`."""
+        # 1. the linear program over the first pairs
         chosen = self._first_pairs()
         place = np.full(self.instance.types, -1)
         place[self.present] = np.arange(len(self.present))
@@ -185,11 +186,13 @@ class Matching(TotalPenalty):
         self.order = np.concatenate(
             [np.arange(len(self.first)), -1 - np.arange(len(self.alone))]
         )  # by LP column
+        # 2. the odd groups that may not share with others are cut off at once
         living = WarmStartedProgram(relaxed)
         in_set = np.zeros_like(self.cost, dtype=bool)
         in_set[self.first, self.second] = True
         if groups := self._odd_groups():
             self._add_cuts(living, groups)
+        # 3. price all pairs; those of negative reduced cost join, and then violated odd sets
         while not self.clock.expired:
             answer = living.solve(self.clock.left)
             raise_if_interrupted(answer.stop)

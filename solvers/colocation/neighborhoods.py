@@ -149,7 +149,7 @@ def _paired_anew(
 ) -> tuple[Pairing | None, Stop]:
     """Optimal pairing of the agents of some types among themselves; None at the time limit."""
     assert instance.bandwidth is not None
-    # take the pairs within these types apart; everybody else stays as paired now
+    # 1. take the pairs within these types apart; all others stay paired
     member = np.zeros(instance.types, dtype=bool)
     member[part] = True
     inside = member[pairing.first] & member[pairing.second]
@@ -163,7 +163,7 @@ def _paired_anew(
     part = np.flatnonzero(free > 0)
     if len(part) == 0:
         return None, Stop.FINISHED
-    # what the types outside ask of the means inside, and the slack that they have by themselves
+    # 2. bounds of the types outside on the means inside, and their own slack
     rest = np.setdiff1d(instance.present, part)
     mean = type_penalties(instance, pairing)
     least, most = _limits(instance.bandwidth[rest], mean[rest], instance.bandwidth[part])
@@ -172,10 +172,10 @@ def _paired_anew(
     around = Surroundings(
         instance.count[part], loss, least, most, max(0.0, float(among.max(initial=0.0)))
     )
-    # no slack to be won here
+    # 3. stop where no slack can be won
     if slack is None and around.slack >= attribution_slack(instance, pairing):
         return None, Stop.FINISHED
-    # the free agents as an instance of their own, with the machines that are left
+    # 4. the free agents as an instance of their own, on the machines left
     alone = instance.singles_allowed - outside.single.sum()
     machines = (
         None
@@ -191,7 +191,7 @@ def _paired_anew(
         machines=machines,
         unpaired=instance.unpaired,
     )
-    # solve it, from how they are paired now
+    # 5. solve it, starting from the present pairs
     program = fair_program(small, slack, around=around)
     place = np.full(instance.types, -1)
     place[part] = np.arange(len(part))
@@ -202,7 +202,7 @@ def _paired_anew(
     answer = solve_program(program.program, time_limit=seconds, start=program.point(now))
     if answer.point is None:
         return None, answer.stop
-    # put the new pairs back beside the others'
+    # 6. put the new pairs back beside the others
     new = program.pairing(answer.point)
     single = outside.single.copy()
     single[part] = new.single

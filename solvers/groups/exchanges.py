@@ -31,6 +31,7 @@ def exchanged(instance: Groups, grouping: Grouping, clock: Clock) -> Grouping:
 
 def _round(instance: Groups, grouping: Grouping) -> Grouping | None:
     """Apply the exchanges of largest gain; None if none helps."""
+    # 1. an entry for each type on each kind of machine, an empty seat being a type too
     members, where, number = _with_empty(instance, grouping)
     seats = instance.seats[where]
     cost = np.zeros(len(where), dtype=np.int64)
@@ -43,6 +44,7 @@ def _round(instance: Groups, grouping: Grouping) -> Grouping | None:
     seat = np.concatenate(seat_of)
     own = members[kind, seat]
     types = np.arange(-1, instance.types)
+    # 2. what each machine loses with each type in the seat of each entry
     after = np.zeros((len(kind), len(types)), dtype=np.int64)
     for place in np.unique(where).tolist():
         here = np.flatnonzero(where == place)
@@ -58,6 +60,7 @@ def _round(instance: Groups, grouping: Grouping) -> Grouping | None:
             after[part] = total.reshape(len(part), -1)
     cost[(members < 0).all(axis=1)] = 0
     change = after - cost[kind][:, None]
+    # 3. the best exchange of each entry
     gains, pairs = [], []
     for one in np.array_split(np.arange(len(kind)), 1 + len(kind) // BLOCK):
         both = change[one][:, own + 1] + change[:, own[one] + 1].T
@@ -72,6 +75,7 @@ def _round(instance: Groups, grouping: Grouping) -> Grouping | None:
     gain, pair = np.concatenate(gains), np.concatenate(pairs)
     if not len(gain):
         return None
+    # 4. make the exchanges, the best first, each machine in one at most
     touched: set[int] = set()
     left = number.copy()
     changes, places, many = [members], [where], [left]

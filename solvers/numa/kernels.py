@@ -247,13 +247,13 @@ def one_queue(tasks: Any, server: Any, rules: Any, state: Any) -> None:
         whole[OLDEST],
     )
     while following < rules.until or (rules.drain and waiting > 0):
-        # the backlog has left its limits: whoever watches it is notified
+        # 1. the backlog has left its limits: whoever watches it is notified
         if following >= rules.watch_from and (
             waiting >= rules.stop_above or waiting < rules.stop_below
         ):
             whole[REACHED] = 1
             break
-        # the next event is an arrival: an idle core that is near enough, or the queue
+        # 2. the next event is an arrival: an idle core that is near enough, or the queue
         if following < rules.until and (busy == 0 or tasks.arrival[following] < state.heap_time[0]):
             i, following = following, following + 1
             p = idle_for(tasks, server, rules, state, i)
@@ -268,12 +268,12 @@ def one_queue(tasks: Any, server: Any, rules: Any, state: Any) -> None:
             if rules.track:
                 mark(state.tree, i, 1)
             continue
-        # the next event frees a core: it rests where nobody waits
+        # 3. the next event frees a core: it rests where nobody waits
         p = state.heap_core[0] // per
         if waiting == 0:
             busy = rest(state, p, busy)
             continue
-        # who takes it: the oldest when it has refused enough, else the oldest near enough
+        # 4. who takes it: the oldest when it has refused enough, else the oldest near enough
         while state.start[oldest] >= 0:
             oldest += 1
         taker = -1
@@ -289,7 +289,7 @@ def one_queue(tasks: Any, server: Any, rules: Any, state: Any) -> None:
         if taker < 0:
             busy = rest(state, p, busy)
         else:
-            # the taker leaves its list and runs
+            # 5. the taker leaves its list and runs
             state.refusals[taker] = freed - state.base[taker]
             if rules.track:
                 state.refusals[taker] += count_older(state.tree, taker)
@@ -320,13 +320,13 @@ def processor_queues(tasks: Any, server: Any, rules: Any, state: Any) -> None:
     whole = state.whole
     following, busy, waiting = whole[NEXT], whole[BUSY], whole[WAITING]
     while following < rules.until or (rules.drain and waiting > 0):
-        # the backlog has left its limits: whoever watches it is notified
+        # 1. the backlog has left its limits: whoever watches it is notified
         if following >= rules.watch_from and (
             waiting >= rules.stop_above or waiting < rules.stop_below
         ):
             whole[REACHED] = 1
             break
-        # the next event is an arrival: an idle core that is near enough, or its turn's queue
+        # 2. the next event is an arrival: an idle core that is near enough, or its turn's queue
         if following < rules.until and (busy == 0 or tasks.arrival[following] < state.heap_time[0]):
             i, following = following, following + 1
             p = idle_for(tasks, server, rules, state, i)
@@ -336,7 +336,7 @@ def processor_queues(tasks: Any, server: Any, rules: Any, state: Any) -> None:
                 append(state, i % queues, i)
                 waiting += 1
             continue
-        # the next event frees a core: every head declines, at a refusal, or may run
+        # 3. the next event frees a core: every head declines, at a refusal, or may run
         p, now = state.heap_core[0] // per, state.heap_time[0]
         taker = -1
         for q in range(queues):
@@ -353,10 +353,10 @@ def processor_queues(tasks: Any, server: Any, rules: Any, state: Any) -> None:
         if taker < 0:
             busy = rest(state, p, busy)
             continue
-        # the oldest that may runs
+        # 4. the oldest that may runs
         replace(tasks, server, state, taker, p, now, busy)
         waiting -= 1
-        # who stands behind it looks for an idle core as if it arrived
+        # 5. who stands behind it looks for an idle core as if it arrived
         q = taker % queues
         i = state.behind[taker]
         while i >= 0:

@@ -34,15 +34,16 @@ def measure(
     ----------
     first, last : arrivals; task `last` must have arrived too.
     """
+    # 1. the tasks seen, and the window
     begin, end = float(draws.arrival[first]), float(draws.arrival[last])
     seen = slice(0, run.arrived)
     arrival, start, finish = draws.arrival[seen], run.start[seen], run.finish(instance, draws)[seen]
     away, kind = run.distance(instance, draws)[seen], draws.kind[seen]
-    # how many of each class were done in the window, by distance
+    # 2. tasks of each class done in the window, by distance
     served = np.zeros((instance.classes, instance.blade_distance + 1), dtype=np.int64)
     done = (finish >= begin) & (finish < end)
     np.add.at(served, (kind[done], away[done]), 1)
-    # who was waiting and running at both ends of the window
+    # 3. tasks waiting and running at both ends of the window
     index = np.arange(run.arrived)
     inside = [
         ((index < task) & (start >= when)).sum() for task, when in ((first, begin), (last, end))
@@ -51,15 +52,15 @@ def measure(
         ((index < task) & (start < when) & (finish >= when)).sum()
         for task, when in ((first, begin), (last, end))
     ]
-    # how long each core was busy within it
+    # 4. how long each core was busy within it
     overlap = np.clip(np.minimum(finish, end) - np.maximum(start, begin), 0.0, None)
     busy: Floats = np.bincount(
         run.core[seen], weights=overlap, minlength=instance.all_cores
     ).astype(float)
-    # the tasks that arrived in it
+    # 5. response times and waits of the tasks that arrived in it
     response = (finish - arrival)[first:last]
     wait = (start - arrival)[first:last]
-    # whether the queue grew faster than chance lets a stable one grow
+    # 6. whether the queue grew faster than chance lets a stable one grow
     growth = _growth(arrival, np.sort(start), begin, end)
     kept = growth * (end - begin)
     stable = not instance.overloaded and not (

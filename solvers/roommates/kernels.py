@@ -96,14 +96,14 @@ def reduce_table(
     agents = length.size
     first, last, second, stack, where = scratch[0], scratch[1], scratch[2], scratch[3], scratch[4]
     old_first, old_last = scratch[5], scratch[6]
-    # phase 1: proposals, after which each list runs from first to last
+    # 1. phase 1: proposals, after which each list runs from first to last
     counts[0] = counts[1] = counts[3] = 0
     counts[2] = propose_all(lists, first, last)
     second[:] = 0
     where[:] = -1
     predecessor[:] = -1
     predecessor_rank[:] = -1
-    # phase 2: rotations, found along a path of proposers that is kept as a stack
+    # 2. phase 2: rotations, found along a path of proposers that is kept as a stack
     size = 0
     start = 0
     while True:
@@ -134,7 +134,7 @@ def reduce_table(
             stack[size] = following
             size += 1
             continue
-        # the path has met itself: from there on it is a rotation; eliminate it
+        # 3. the path has met itself: from there on it is a rotation; eliminate it
         bottom = where[following]
         for c in range(bottom, size):
             agent = stack[c]
@@ -149,7 +149,7 @@ def reduce_table(
         emptied = False
         for c in range(bottom, size):
             emptied |= first[stack[c]] > last[stack[c]]
-        # it emptied a list: put back, it is an odd party
+        # 4. it emptied a list: put back, it is an odd party
         if emptied:
             counts[0] += 1
             for c in range(bottom, size):
@@ -165,7 +165,7 @@ def reduce_table(
         else:
             counts[3] += 1
         size = bottom
-    # the partition: who has nobody left is single, who has one is paired
+    # 5. the partition: an agent with an empty list is single, one with one entry is paired
     for agent in range(agents):
         if last[agent] < 0:
             counts[1] += 1
@@ -240,31 +240,31 @@ def insert(lists: Lists, found: Partition, agent: int, r: int, work: Work) -> bo
     stamp = memory[agents] * UNRANKED
     recorded = -1
     for _ in range(20 * agents + 100):
-        # propose: the first from r on who likes the proposer better than whom it holds
+        # 1. propose: the first from r on who likes the proposer better than whom it holds
         begin = r
         while r < length[agent] and back[agent, r] >= predecessor_rank[choice[agent, r]]:
             r += 1
         counts[2] += r - begin + 4
-        # nobody does: one more single
+        # 2. nobody does: one more single
         if r >= length[agent]:
             predecessor[agent] = agent
             predecessor_rank[agent] = UNRANKED
             counts[1] += 1
             return True
         receiver = choice[agent, r]
-        # the receiver was single: a pair
+        # 3. the receiver was single: a pair
         displaced = predecessor[receiver]
         if displaced == receiver:
             counts[1] -= 1
             _pair(lists, found, agent, r)
             return True
-        # it was in an odd party: a pair, and the others of the party pair up
+        # 4. it was in an odd party: a pair, and the others of the party pair up
         if predecessor[displaced] != receiver:
             counts[0] -= 1
             _take_from_odd(lists, found, receiver)
             _pair(lists, found, agent, r)
             return True
-        # the same proposal a second time begins the record of a turn, a third time closes it
+        # 5. the same proposal a second time begins the record of a turn, a third time closes it
         if recorded < 0:
             if memory[agent] == stamp + r:
                 recorded = 0
@@ -278,7 +278,7 @@ def insert(lists: Lists, found: Partition, agent: int, r: int, work: Work) -> bo
             turn[0, recorded] = agent
             turn[1, recorded] = r
             recorded += 1
-        # it was in a pair: the new pair stands, and whom it displaced proposes next
+        # 6. it was in a pair: the new pair stands, and whom it displaced proposes next
         following = predecessor_rank[displaced] + 1
         _pair(lists, found, agent, r)
         predecessor[displaced] = -1
@@ -437,7 +437,7 @@ def search(
     counts[2] = 0
     depth = state[0]
     while True:
-        # a new node: found, paused, or its pairs to branch on
+        # 1. a new node: found, paused, or its pairs to branch on
         if state[1] == ENTER:
             if depth >= state[3] and parties[depth, 0] + weight * parties[depth, 1] <= target:
                 return FOUND
@@ -449,7 +449,7 @@ def search(
             cursor[depth, 1] = total
             cursor[depth, 2] = 0
             state[1] = NEXT
-        # the next of them is deleted: down, with a copy of the partition made stable again
+        # 2. the next of them is deleted: down, with a copy of the partition made stable again
         elif cursor[depth, 2] < cursor[depth, 0]:
             agent = stack.candidates[depth, cursor[depth, 2]]
             cursor[depth, 2] += 1
@@ -470,7 +470,8 @@ def search(
             state[0] = depth
             state[1] = ENTER
         else:
-            # none left: up, and the pair deleted there is kept from now on, its subtree exhausted
+            # 3. none left: up, and the pair deleted there is kept from now on, its subtree
+            # exhausted
             _forget(lists, stack, depth, cursor[depth, 1])
             cursor[depth, 1] = 0
             if depth == 0:

@@ -75,7 +75,7 @@ def reduce_types(
     counts[:] = 0
     last[:] = UNRANKED
     most[:] = UNRANKED
-    # phase 1: each in turn proposes, and whoever is refused goes on in its place
+    # 1. phase 1: each in turn proposes, and whoever is refused goes on in its place
     for start in range(agents):
         agent = start
         r = 0
@@ -94,7 +94,7 @@ def reduce_types(
                 break
             agent = _who(order, own, kind, receiver, refused)
             r = first[agent] + 1
-    # phase 2: rotations, found along a path of proposers that is kept as a stack
+    # 2. phase 2: rotations, found along a path of proposers that is kept as a stack
     second[:] = 0
     where[:] = -1
     partner[:] = -1
@@ -127,7 +127,7 @@ def reduce_types(
             stack[size] = following
             size += 1
             continue
-        # the path has met itself: from there on it is a rotation; eliminate it
+        # 3. the path has met itself: from there on it is a rotation; eliminate it
         bottom = where[following]
         for c in range(bottom, size):
             agent = stack[c]
@@ -142,7 +142,7 @@ def reduce_types(
         emptied = False
         for c in range(bottom, size):
             emptied |= first[stack[c]] > last[stack[c]]
-        # it emptied a list: put back, it is an odd party, and there is no stable matching
+        # 4. it emptied a list: put back, it is an odd party, and there is no stable matching
         if emptied:
             counts[0] += 1
             for c in range(bottom, size):
@@ -152,7 +152,7 @@ def reduce_types(
             break
         counts[3] += 1
         size = bottom
-    # who has one entry left is paired
+    # 5. agents with one entry left are paired
     for agent in range(agents):
         if last[agent] < 0:
             counts[1] += 1
@@ -352,7 +352,7 @@ def augment(
     """Augment the matching by a path from `root`; return False if there is none, so that no perfect
     matching exists. scratch: (5, n).
     """
-    # Edmonds: a forest of alternating paths from the root; an agent is even or odd along them
+    # 1. Edmonds: a forest of alternating paths from the root; an agent is even or odd along them
     parent, base, queue, even, inside = scratch
     agents = length.size
     parent[:] = -1
@@ -371,7 +371,7 @@ def augment(
             other = choice[agent, r]
             if base[agent] == base[other] or partner[agent] == other:
                 continue
-            # the other is even too: a blossom, shrunk to the base that both paths share
+            # 2. the other is even too: a blossom, shrunk to the base that both paths share
             if other == root or (partner[other] >= 0 and parent[partner[other]] >= 0):
                 common = _common_base(partner, parent, base, inside, agent, other)
                 inside[:] = 0
@@ -384,7 +384,8 @@ def augment(
                             even[member] = 1
                             queue[tail] = member
                             tail += 1
-            # the other is new: odd; free, it ends an augmenting path, else its partner becomes even
+            # 3. the other is new: odd; free, it ends an augmenting path, else its partner becomes
+            # even
             elif parent[other] < 0:
                 parent[other] = agent
                 if partner[other] < 0:

@@ -124,6 +124,7 @@ class MatchingSearch(Incumbent[Ranks, int]):
 
     def result(self, start: ArrayLike | None) -> AlmostStable:
         """Solve and assemble the result."""
+        # 1. a first matching; without one there is none of the goal
         given = None if start is None else self.valid_start(start)
         first = self.completed(self.first())
         if first is None:
@@ -131,6 +132,7 @@ class MatchingSearch(Incumbent[Ranks, int]):
             return AlmostStable(
                 None, none, None, self.bound, False, True, Stop.FINISHED, self.partition
             )
+        # 2. search until the bound meets the value or the time is up
         try:
             self.offer(first, "a first matching")
             if given is not None:
@@ -142,6 +144,7 @@ class MatchingSearch(Incumbent[Ranks, int]):
             if self.best is None:
                 raise
             self.stop = Stop.INTERRUPTED
+        # 3. recount its blocking pairs by the definition
         assert self.best is not None
         blocking = self.blocking(self.best)
         proved = len(blocking) == self.bound
@@ -150,6 +153,7 @@ class MatchingSearch(Incumbent[Ranks, int]):
                 f"the roommates search contradicts itself: {len(blocking)} blocking pairs, "
                 f"bound {self.bound}"
             )
+        # 4. the result
         return AlmostStable(
             partner=self.best,
             blocking=blocking,

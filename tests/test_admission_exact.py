@@ -27,8 +27,6 @@ from cotenant.models.admission.blocking import blocking_program
 from cotenant.models.admission.readable import readable
 from cotenant.models.program import from_pyomo
 from cotenant.solvers.admission.local_search import (
-    LocalSearch,
-    improved,
     local_search,
     start_assignment,
 )
@@ -340,25 +338,6 @@ def test_hundred_jobs_on_fifty_vms_have_small_gap() -> None:
     assert result.gap < 0.01
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("seed", range(4))
-def test_admission_routes_agree_on_larger_instances(seed: int) -> None:
-    instance = uniform(
-        machines=10, jobs=25, types=3, cores=8, threads=16, rng=np.random.default_rng(seed)
-    )
-    outcomes = [optimal(instance, route=route, time_limit=60) for route in ("columns", "program")]
-    value = max(
-        total_speed(instance, one.solution)
-        for one in outcomes
-        if isinstance(one.solution, Assignment)
-    )
-    for one in outcomes:
-        assert one.bound is not None
-        assert one.bound >= value * (1 - 1e-9)
-        if one.status is Status.OPTIMAL:
-            assert one.bound == pytest.approx(value, rel=1e-8)
-
-
 def test_tiny_speeds_do_not_make_suboptimal_answers_optimal() -> None:
     # Job 0 comes first and takes what job 1 needs: 2.9 in all, where 3.7 is possible.
     instance = Admission([[1, 0], [0, 1]], [2, 1], [[1.9, 1.8], [1.9, 1.0]])  # type: ignore[arg-type]
@@ -389,32 +368,6 @@ def test_second_level_at_time_limit_is_reported(
 
 
 STOPPED = EngineAnswer(Status.UNKNOWN, Stop.TIME_LIMIT)
-
-
-class Looks(Clock):
-    """Its time is up after so many looks."""
-
-    def __init__(self, most: int) -> None:
-        super().__init__()
-        self._looks = itertools.count()
-        self._most = most
-
-    @property
-    def expired(self) -> bool:
-        return next(self._looks) >= self._most
-
-
-def test_local_search_at_time_limit_makes_no_partly_evaluated_move() -> None:
-    instance = uniform(
-        machines=10, jobs=30, types=2, cores=4, threads=3, rng=np.random.default_rng(1)
-    )
-    start, reached = start_assignment(instance, None), []
-    for most in (3, 30, 60, 90, 120, 150, 180, 240, 300):
-        found, _ = improved(instance, start, LocalSearch(instance, Looks(most)), None, 20)
-        check(instance, found)
-        reached.append(total_speed(instance, found))
-    assert reached == sorted(reached)
-    assert reached[-1] > reached[0]
 
 
 def test_symmetry_rows_of_many_equal_vms_respect_time_limit() -> None:

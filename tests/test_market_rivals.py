@@ -101,12 +101,6 @@ def test_xc_m_best_reply_equals_best_bid_split_on_grid() -> None:
         assert worth[-1] >= worth.max() * (1 - 1e-9)
 
 
-def test_hill_climbing_with_early_halving_has_larger_nash_regret() -> None:
-    market = drawn(0)
-    hasty, patient = exchange(market), exchange(market, halving="on-failure", rounds=500)
-    assert hasty.certificate["nash_regret"] > 10 * patient.certificate["nash_regret"]
-
-
 def brute_envy(market: Market, cores: np.ndarray) -> np.ndarray:
     """The envy matrix by loops, for markets with one job per user and server."""
     n = market.users

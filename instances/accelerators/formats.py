@@ -123,7 +123,7 @@ def _listed(path: Path) -> list[tuple[str, int, float, float]]:
 def accelerators_csv(
     path: PathLike, *, jobs: str | None = None, devices: str | None = None, pairs: str | None = None
 ) -> Accelerators:
-    """Tables with plain headers, in any order of rows.
+    """Accelerators from CSV tables with plain headers, rows in any order.
 
     - throughputs: `job,device,throughput` [steps/s]; what is not there cannot run;
     - jobs: `job` and perhaps `count` (1), `workers`, `weight`, `steps`, `elapsed`, `deadline` and

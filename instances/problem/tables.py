@@ -1,5 +1,5 @@
-"""CSV tables with a header: columns by name, numbers and words, one form of error; which problem's
-they are, and those beside one.
+"""CSV tables with a header: columns by name, cells with error messages, and the tables of one
+folder.
 """
 
 from __future__ import annotations

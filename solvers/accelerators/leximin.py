@@ -304,8 +304,8 @@ class Filling:
         return float(np.interp(spare, [math.fsum(worth * path.at(end)) for end in ends], ends))
 
     def _at_fastest(self, earlier: Prices, types: Integers, cap: Floats) -> Prices:
-        """Prices that prove that jobs of these types exceed no cap, added to the prices of used-up
-        kinds: a step is worth no more than these make up for.
+        """Prices that prove that jobs of these types exceed no cap, added to those of used-up
+        kinds: the worth of a step is at most what these prices pay.
         """
         instance, most = self.instance, cap * self.unit
         step, job = earlier.step.copy(), earlier.job.copy()

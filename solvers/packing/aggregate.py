@@ -172,7 +172,7 @@ def aggregate_bound(
     leaves, closed, made, proved, stuck = 1, False, 0, 0, 2**62
     queue: list[tuple[int, int, Floats, Floats]] = [(0, 0, *root)]
     while queue:
-        # the open node of least bound: nothing is better than it
+        # 1. the open node of least bound: nothing is better than it
         known, _, lower, ceiling = heapq.heappop(queue)
         proved = max(proved, known)
         if proved >= top:
@@ -180,6 +180,7 @@ def aggregate_bound(
             break
         if clock.expired or clock.seconds >= deadline:
             break
+        # 2. its relaxation
         program = exact.scaled(lower, ceiling)
         answer = living.again(program, clock.time_slice(most=deadline - clock.seconds))
         if answer.status is Status.UNKNOWN and answer.stop is Stop.FINISHED:
@@ -191,11 +192,13 @@ def aggregate_bound(
             if exact.empty(lower, ceiling):
                 continue
             break
+        # 3. what its multipliers prove
         value = exact.bound(answer.row_dual, lower, ceiling)
         here = max(known, -(-value.numerator // value.denominator))
         if answer.stop is Stop.TIME_LIMIT:  # its point says nothing
             proved = max(proved, min([here, *(node[0] for node in queue[:1])]))
             break
+        # 4. branch on a fractional number of servers
         column, raised = _fractional(built, answer.point), here > lower[built.cost]
         lower = lower.copy()
         lower[built.cost] = min(max(here, lower[built.cost]), ceiling[built.cost])

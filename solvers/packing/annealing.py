@@ -60,7 +60,7 @@ def _annealed(
     problem, rng = search.problem, search.rng
     assert search.best is not None
     count, kind = search.best
-    # the servers, and on each of them VMs: those of servers that go are drawn to others
+    # 1. the servers, and on each of them VMs: those of servers that go are drawn to others
     kept = rng.permutation(len(kind))
     kept = kept[np.cumsum(problem.price[kind[kept]]) <= target]
     if not len(kept):
@@ -76,7 +76,7 @@ def _annealed(
     size, capacity = problem.demand[each].astype(float), problem.capacity[kind[kept]].astype(float)
     load = np.zeros_like(capacity)
     np.add.at(load, server, size)
-    # the temperature falls by equal factors, with looks at the clock
+    # 2. anneal: the temperature falls by equal factors, with looks at the clock
     total = int(search.limits.annealing_steps * problem.vms * effort)
     turns = max(TURNS, -(-total // MOST_STEPS))
     heat = hottest * (COOLEST / hottest) ** (np.arange(turns + 1) / turns)
@@ -88,6 +88,7 @@ def _annealed(
             float(heat[turn]), float(heat[turn + 1]), MOVED_ALONE, seed,
         )  # fmt: skip
         turn += 1
+    # 3. the servers that are not overloaded
     rows = np.zeros((len(kept), problem.types), dtype=np.int64)
     np.add.at(rows, (server, each), 1)
     fine = (load <= capacity).all(axis=1) & rows.any(axis=1)

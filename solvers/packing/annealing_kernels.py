@@ -40,6 +40,7 @@ def anneal(
     np.random.seed(seed)
     vms, resources = size.shape
     servers = len(load)
+    # 1. by how much servers are overloaded
     over = np.zeros(servers)
     bad = 0
     for m in range(servers):
@@ -50,6 +51,7 @@ def anneal(
     for _ in range(steps):
         if bad == 0:
             break
+        # 2. draw a VM, and a server or a VM of another one
         temperature *= factor
         i = np.random.randint(vms)
         a = server[i]
@@ -62,7 +64,7 @@ def anneal(
             b = server[other]
         if a == b:
             continue
-        # what both may be overloaded by afterwards
+        # 3. accept by what both servers are overloaded by afterwards
         most = over[a] + over[b] - temperature * np.log(1.0 - np.random.random())
         after_b = 0.0
         for j in range(resources):

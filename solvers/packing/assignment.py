@@ -75,6 +75,7 @@ def cp_sat(
     optimal 4.0
     """
     # the servers that an answer may need: those of a greedy one
+    # 1. the servers that an answer better than a greedy one could use
     clock = Clock(time_limit)
     problem = presolved(instance)
     greedy = fit(problem, decreasing(problem))
@@ -85,7 +86,7 @@ def cp_sat(
             f"{len(kind) * problem.types} counts, more than"
             f" {limits.counts}; use min-servers"
         )
-    # make the model and run it, if there is time to
+    # 2. make the model and run it, if there is time to
     floor = best_bound(problem).value
     built: AssignmentModel | None = None
     message = "none: making the model would take longer than there was time"
@@ -98,13 +99,11 @@ def cp_sat(
         answer = solve_cp_sat(
             built.model, time_limit=clock.time_slice(), report=report, hints=hints
         )
-    certificate = {
-        "engine": answer.message,
-        "bound_by": "CP-SAT" if built is not None else "bounds",
-    }
+    by = "CP-SAT" if built is not None else "bounds"
+    certificate = {"engine": answer.message, "bound_by": by}
     if answer.status is Status.INFEASIBLE:
         return Outcome(None, None, Status.INFEASIBLE, answer.stop, certificate, answer.trace)
-    # the best answer there is, and whether bounds and CP-SAT together prove it
+    # 3. the best answer there is, and whether bounds and CP-SAT together prove it
     candidates = [] if start is None else [start]
     if greedy is not None:
         candidates.append(problem.placement(*greedy))

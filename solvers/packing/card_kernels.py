@@ -126,11 +126,12 @@ def fill_server(given: CardArrays, c: int, left: Array, row: Array, effort: Effo
     row[:] = 0
     shared = np.empty(given.most_shares, dtype=np.int64)
     while cards > 0:
+        # 1. the VM of whole cards with the least loss
         chosen, least = _least_loss(
             demand, whole, share, able, loss, c, alone, 0, len(alone), left, free, cards, 0,
             effort.noise,
         )  # fmt: skip
-        # the shares of one card: those of a filling, then whatever fits besides
+        # 2. the shares of one card: those of a filling, then whatever fits besides
         number, space, lost = 0, given.units, np.inf
         if len(sharing):
             f = _filling(given, c, left, effort)
@@ -164,6 +165,7 @@ def fill_server(given: CardArrays, c: int, left: Array, row: Array, effort: Effo
                     for j in range(len(free)):
                         free[j] += demand[shared[k], j]
                 number = 0
+        # 3. the better of the two is placed
         if number > 0:
             for k in range(number):
                 row[shared[k]] += 1
@@ -198,6 +200,7 @@ def fill_again(
     row, best = np.empty(types, dtype=np.int64), np.empty(types, dtype=np.int64)
     gained = 0
     for _ in range(steps):
+        # 1. empty a few servers, first one that misses much
         m = np.random.randint(servers)
         for _ in range(LOOKED_AT - 1):
             other = np.random.randint(servers)
@@ -216,6 +219,7 @@ def fill_again(
                     left[i] += count[m, i]
                 number += 1
             m = np.random.randint(servers)
+        # 2. fill each of them, at the best of some tries
         for k in range(number):
             m, most = chosen[k], -1
             for _ in range(effort.tries):
@@ -231,6 +235,7 @@ def fill_again(
                 count[m, i] = best[i]
             worth[m] = most
             change += most
+        # 3. keep what does not place less, else undo it
         if change >= 0:
             gained += change
             continue

@@ -216,6 +216,7 @@ def reduce_ruled(instance: Packing, *, costs: bool = False, merge: bool = True) 
         A request is elastic, or may be served in part.
     """
     require_whole(instance)
+    # 1. amounts, requests and the rules that bind
     rules = instance.rules
     sizes, rooms = instance.demand, instance.capacity
     if instance.cards is not None:  # as resources; the kernels and CP-SAT look at single cards
@@ -224,7 +225,7 @@ def reduce_ruled(instance: Packing, *, costs: bool = False, merge: bool = True) 
     wanted = instance.requested.astype(np.int64)
     rules_that_bind = _binding(rules, wanted)
     limits, zone_limits, spreads = rules_that_bind
-    # classes that nothing tells apart
+    # 2. classes that nothing tells apart
     price = instance.server_cost if costs else np.ones(instance.classes, dtype=np.int64)
     kinds = _alike(
         (c for c in range(instance.classes) if instance.server_count[c] > 0),
@@ -235,7 +236,7 @@ def reduce_ruled(instance: Packing, *, costs: bool = False, merge: bool = True) 
     )  # fmt: skip
     first = [members[0] for members in kinds]
     capacity = rooms[first]
-    # types that nothing tells apart
+    # 3. types that nothing tells apart
     others: list[set[int]] = [set() for _ in range(instance.types)]
     for i, other in rules.apart:
         others[i].add(other)
@@ -259,7 +260,7 @@ def reduce_ruled(instance: Packing, *, costs: bool = False, merge: bool = True) 
     own = [group[0] for group in members]
     request = np.array([wanted[list(group)].sum() for group in members], dtype=np.int64)
     demand = sizes[own]
-    # how many of a type one server holds
+    # 4. how many of a type one server holds
     most = np.where(rules.allowed[np.ix_(own, first)], request[:, None], 0)
     for j in range(demand.shape[1]):
         needs = np.flatnonzero(demand[:, j])
@@ -268,6 +269,7 @@ def reduce_ruled(instance: Packing, *, costs: bool = False, merge: bool = True) 
         here = sorted({merged[i] for i in group if i in merged})
         most[here] = np.minimum(most[here], number)
 
+    # 5. the rules in the numbers of the reduction
     def renumbered(group: Iterable[int]) -> tuple[int, ...]:
         return tuple(sorted({merged[i] for i in group if i in merged}))
 

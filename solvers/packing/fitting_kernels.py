@@ -35,12 +35,12 @@ def can(rules: RuleArrays, room: Room, i: int, m: int) -> bool:
     for j in range(rules.demand.shape[1]):
         if rules.demand[i, j] > room.free[m, j]:
             return False
-    for index in range(rules.group_start[i], rules.group_start[i + 1]):
-        group = rules.group_item[index]
+    for place in range(rules.group_start[i], rules.group_start[i + 1]):
+        group = rules.group_item[place]
         if room.group_count[m, group] >= rules.group_most[group]:
             return False
-    for index in range(rules.apart_start[i], rules.apart_start[i + 1]):
-        if room.vms[m, rules.apart_item[index]] > 0:
+    for place in range(rules.apart_start[i], rules.apart_start[i + 1]):
+        if room.vms[m, rules.apart_item[place]] > 0:
             return False
     if rules.card_column >= 0 and not on_cards(rules, room, i, m):
         return False
@@ -76,8 +76,8 @@ def on_cards(rules: RuleArrays, room: Room, i: int, m: int) -> bool:
 @compiled
 def in_zone(rules: RuleArrays, room: Room, i: int, z: int) -> bool:
     """Return whether zone z can take one more VM of type i."""
-    for index in range(rules.row_start[i], rules.row_start[i + 1]):
-        row = rules.row_item[index]
+    for place in range(rules.row_start[i], rules.row_start[i + 1]):
+        row = rules.row_item[place]
         if room.total[row, z] >= rules.row_cap[row, z]:
             return False
         if rules.row_counted[row, z]:
@@ -98,10 +98,10 @@ def put(rules: RuleArrays, room: Room, i: int, m: int, number: int) -> None:
     room.vms[m, i] += number
     for j in range(rules.demand.shape[1]):
         room.free[m, j] -= number * rules.demand[i, j]
-    for index in range(rules.group_start[i], rules.group_start[i + 1]):
-        room.group_count[m, rules.group_item[index]] += number
-    for index in range(rules.row_start[i], rules.row_start[i + 1]):
-        room.total[rules.row_item[index], rules.zone[c]] += number
+    for place in range(rules.group_start[i], rules.group_start[i + 1]):
+        room.group_count[m, rules.group_item[place]] += number
+    for place in range(rules.row_start[i], rules.row_start[i + 1]):
+        room.total[rules.row_item[place], rules.zone[c]] += number
 
 
 @compiled
@@ -114,22 +114,15 @@ def open_server(rules: RuleArrays, room: Room, m: int, c: int) -> None:
 
 
 @compiled
-def _opened(
-    demand: Array, i: int, capacity: Array, preference: Array, left: Array, kind: Array,
-    free: Array, used: int,
-) -> int:  # fmt: skip
-    """Open a server, as row `used`, of the first class in `preference` that a VM of type i fits; -1
-    if there is none left, or no row for it.
+def _opened(rules: RuleArrays, room: Room, i: int, preference: Array, used: int) -> int:
+    """Open a server, as row `used`, of the first class in `preference` that can take a VM of type
+    i; -1 if there is none left, or no row for it.
     """
-    if used == len(kind):
+    if used == len(room.kind):
         return -1
-    for index in range(len(preference)):
-        c = preference[index]
-        if left[c] > 0 and fits(demand, i, capacity, c):
-            kind[used] = c
-            left[c] -= 1
-            for j in range(demand.shape[1]):
-                free[used, j] = capacity[c, j]
+    for c in preference:
+        if room.left[c] > 0 and rules.most[i, c] > 0 and in_zone(rules, room, i, rules.zone[c]):
+            open_server(rules, room, used, c)
             return used
     return -1
 
@@ -179,15 +172,14 @@ def place_runs(
     """
     used = 0
     # unpacked once: each array taken out of a tuple costs two atomic counts
-    demand, capacity, left = rules.demand, rules.capacity, room.left
-    count, kind, free = room.vms, room.kind, room.free
+    demand, count, kind, free = rules.demand, room.vms, room.kind, room.free
     resources = demand.shape[1]
     able = np.empty(len(kind), dtype=np.int64)
     slack = np.empty(len(kind))
     for run in range(len(order)):
         i = order[run]
         todo = number[run]
-        # the servers where one fits, the first or the fullest first: none fits again once it has
+        # 1. the servers where one fits, the first or the fullest first: none fits again once it has
         # taken what it can of the run
         found = 0
         for m in range(used):
@@ -204,13 +196,14 @@ def place_runs(
                 break
         if best:
             _sort(able, slack, found)
+        # 2. fill them in this order, then new ones
         place = 0
         while todo > 0:
             if place < found:
                 chosen = able[place]
                 place += 1
             else:  # none: open one
-                chosen = _opened(demand, i, capacity, preference, left, kind, free, used)
+                chosen = _opened(rules, room, i, preference, used)
                 if chosen < 0:
                     return -1 - run
                 used += 1
@@ -243,15 +236,14 @@ def place_vms(
     take waits until another one is placed: skew may let it in later. Returns the servers used, or
     -1 - how many VMs were placed.
     """
-    waiting = order.copy()
-    number = len(order)
-    placed = 0
+    waiting, number, placed = order.copy(), len(order), 0
     able = np.empty(len(room.kind), dtype=np.int64)
     while True:
         kept = 0
         before = placed
         for turn in range(number):
             i = waiting[turn]
+            # 1. a server in use
             chosen, found, slack = -1, 0, np.inf
             for m in range(used):
                 if not can(rules, room, i, m):
@@ -270,18 +262,11 @@ def place_vms(
                     chosen, slack = m, rest
             if found > 0:
                 chosen = able[int(draw[placed] * found)]
-            if chosen < 0 and used < len(room.kind):
-                for index in range(len(preference)):
-                    c = preference[index]
-                    if (
-                        room.left[c] > 0
-                        and rules.most[i, c] > 0
-                        and in_zone(rules, room, i, rules.zone[c])
-                    ):
-                        open_server(rules, room, used, c)
-                        chosen = used
-                        used += 1
-                        break
+            # 2. else a new one
+            if chosen < 0:
+                chosen = _opened(rules, room, i, preference, used)
+                used += chosen == used
+            # 3. place the VM, or let it wait
             if chosen < 0:
                 waiting[kept] = i
                 kept += 1
@@ -312,14 +297,15 @@ def fill_servers(
     some VM. plain: no rules, a VM may go wherever there is room. Returns the servers used,
     or -1 when no server can take what is left.
     """
-    demand, count, kind, free = rules.demand, room.vms, room.kind, room.free
+    demand, kind, free = rules.demand, room.kind, room.free
     todo = number.copy()
     remaining = todo.sum()
     used = 0
     while remaining > 0:
+        # 1. open a server that can take some VM
         opened = False
-        for index in range(len(preference)):
-            c = preference[index]
+        for place in range(len(preference)):
+            c = preference[place]
             if room.left[c] <= 0 or used == len(kind):
                 continue
             for i in range(len(todo)):
@@ -330,6 +316,7 @@ def fill_servers(
                     break
             if opened:
                 break
+        # 2. fill it, or all if there was none, with VMs of the best score
         moved = False
         for m in range(used - 1 if opened else 0, used):
             c = kind[m]
@@ -351,12 +338,7 @@ def fill_servers(
                         chosen, value = i, score
                 if chosen < 0:
                     break
-                if plain:
-                    count[m, chosen] += 1
-                    for j in range(demand.shape[1]):
-                        free[m, j] -= demand[chosen, j]
-                else:
-                    put(rules, room, chosen, m, 1)
+                put(rules, room, chosen, m, 1)
                 todo[chosen] -= 1
                 remaining -= 1
                 moved = True
@@ -375,19 +357,19 @@ def place_at_random(
     """
     # Unpacked once: each array taken out of a tuple costs two atomic counts.
     used = 0
-    demand, capacity, left = rules.demand, rules.capacity, room.left
-    count, kind, free = room.vms, room.kind, room.free
+    demand, count, free = rules.demand, room.vms, room.free
     types, resources = demand.shape
     # in how many of each block of servers one of each type fits, so that the drawn one is found
     # without asking them all
-    blocks = len(kind) // BLOCK + 1
+    blocks = len(count) // BLOCK + 1
     able = np.zeros((types, blocks), dtype=np.int64)
     total = np.zeros(types, dtype=np.int64)
     fitted = np.zeros(types, dtype=np.bool_)
-    for index in range(len(order)):
-        i = order[index]
+    for place in range(len(order)):
+        i = order[place]
+        # 1. find the server that is drawn, or open one
         if total[i] > 0:
-            number = int(draw[index] * total[i])
+            number = int(draw[place] * total[i])
             block = 0
             while able[i, block] <= number:
                 number -= able[i, block]
@@ -402,11 +384,12 @@ def place_at_random(
             for t in range(types):
                 fitted[t] = fits(demand, t, free, chosen)
         else:
-            chosen = _opened(demand, i, capacity, preference, left, kind, free, used)
+            chosen = _opened(rules, room, i, preference, used)
             if chosen < 0:
-                return -1 - index
+                return -1 - place
             used += 1
             fitted[:] = False
+        # 2. place the VM, and count anew which types fit its server
         count[chosen, i] += 1
         for j in range(resources):
             free[chosen, j] -= demand[i, j]

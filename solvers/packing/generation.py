@@ -118,11 +118,8 @@ def generate(
     _singles(problem, pool)
     deadline = np.inf if seconds is None else clock.seconds + seconds
     penalty, scale = float(penalty_of(problem)), scale_of(problem)
-    restricted = (
-        RestrictedMaster(problem, pool, penalty, clock)
-        if master is None
-        else master.turn_to(problem)
-    )
+    begun = RestrictedMaster(problem, pool, penalty, clock) if master is None else master
+    restricted = begun if master is None else master.turn_to(problem)
     # the best bound so far; all prices 0 prove 0
     best = Prices(
         np.zeros(problem.types, dtype=np.int64), scale, (0,) * len(problem.price), Fraction(0)
@@ -131,13 +128,13 @@ def generate(
     longest, accuracy = nodes, LOOSEST
     center: Prices | None = None
     while True:
-        # solve the master, the more accurately the nearer the bound is
+        # 1. solve the master, the more accurately the nearer the bound is
         answer = restricted.solve(accuracy, None if seconds is None else deadline - clock.seconds)
         if answer is None:
             break
         rounds += 1
         value, entered = answer.value, len(pool)
-        # price patterns of every class, in whole numbers: columns at the master's duals by a short
+        # 2. price patterns of every class in integers: columns at the master's duals by a short
         # search; where it finds few, more and a bound by a long one, at prices between the duals
         # and those of the best bound, nearer to the duals each time that there is no column
         outer = _whole_duals(problem, answer.duals, scale, penalty)
@@ -158,7 +155,7 @@ def generate(
             if len(pool) > entered or inward == 0 or late:
                 break
             inward = inward / 2 if inward > 0.1 else 0.0
-        # why to stop: good enough, the bound meets the value, time is over, or no new column at
+        # 3. why to stop: good enough, the bound meets the value, time is over, or no new column at
         # multipliers that are accurate
         if enough is not None and value <= enough + ROUNDING:
             break

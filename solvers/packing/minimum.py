@@ -354,13 +354,9 @@ def _more_dives(search: PortfolioState, effort: float) -> None:
     until = search.clock.seconds + max(3 * effort, search.slice(0.25) or 0.0)
     while search.open and search.clock.seconds < until:
         counts = dive(
-            search.problem,
-            search.relaxation,
-            (search.bound, search.value - 1),
-            search.clock,
-            search.rng,
-            seconds=until - search.clock.seconds,
-        )
+            search.problem, search.relaxation, (search.bound, search.value - 1), search.clock,
+            search.rng, seconds=until - search.clock.seconds,
+        )  # fmt: skip
         search.offer(counts, "diving")
 
 

@@ -317,6 +317,7 @@ def _fixed(search: MovesSearch, spare: float) -> tuple[Integers, Integers, Float
     A dive: servers by class are fixed at whole numbers, those nearest to one first, then the
     servers of each class of which most is kept.
     """
+    # 1. fix the servers by class, half of them at a time
     built, pooled = search.program(spare), search.problem.pooled
     dive = Dive(built, search.problem.request, search.clock)
     lower, upper = dive.lower, dive.upper
@@ -345,7 +346,7 @@ def _fixed(search: MovesSearch, spare: float) -> tuple[Integers, Integers, Float
         point = fixed(built.servers, np.where(pooled.size > 1, 1.0, many))
     if point is None:
         return None
-    # of each class those of which most is kept
+    # 2. of each class, the servers of which most is kept
     number = np.round(point[built.servers]).astype(np.int64) * pooled.size
     used = np.flatnonzero(np.minimum(search.placed, search.problem.most.T[search.kind]).any(axis=1))
     kind, staying = pooled.of[search.kind], search.placed.sum(axis=1)
@@ -361,6 +362,7 @@ def _fixed(search: MovesSearch, spare: float) -> tuple[Integers, Integers, Float
     point = dive.solve()
     if point is None:
         return None
+    # 3. the VMs that stay on them
     stay = np.zeros_like(search.placed)
     stay[used[built.stay_at], built.stay_type] = np.round(point[built.stay])
     return np.array(chosen, dtype=np.int64), stay, counted(built.count, point)

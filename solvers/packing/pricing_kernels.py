@@ -74,7 +74,7 @@ def best_patterns(
     types, resources = demand.shape
     knapsacks = len(weight)
     patterns = np.zeros((keep, types), dtype=np.int32)
-    # no pattern holds more VMs than all that fit one by one
+    # 1. arrays: no pattern holds more VMs than all that fit one by one
     depth_most = 1
     for i in range(types):
         copies = bound[i]
@@ -100,7 +100,7 @@ def best_patterns(
     nodes = 0
     whole = True
     while True:
-        # the next item that fits, as long as those from it on are worth enough
+        # 2. the next item that fits, as long as those from it on are worth enough
         t = following[depth]
         level = least + (best - least) // 2 if spread else best
         needed = (least if enumerate_all else level + slack + 1) - value[depth]
@@ -114,7 +114,7 @@ def best_patterns(
                 break
             t += 1
         if go:
-            # branch: take one of item t, and let later ones come from t on
+            # 3. branch: take one of item t, and let later ones come from t on
             nodes += 1
             if nodes > most_nodes:
                 whole = False
@@ -129,7 +129,7 @@ def best_patterns(
                 left[depth + 1, r] = left[depth, r] - weight[r, t]
             depth += 1
             following[depth] = t
-            # an improvement is kept, over the oldest one kept
+            # 4. an improvement is kept, over the oldest one kept
             better = value[depth] > best
             if spread and value[depth] > least:
                 for d in range(depth):
@@ -158,12 +158,12 @@ def best_patterns(
                     patterns[found, i] = count[i]
                 found += 1
                 best = max(best, value[depth])
-        # back: the item taken last goes
+        # 5. back: the item taken last goes
         if depth == 0:
             break
         depth -= 1
         count[chosen[depth]] -= 1
-    # what was not searched: the items still to be tried at each node of the branch
+    # 6. what was not searched: the items still to be tried at each node of the branch
     for d in range(0 if whole or enumerate_all else depth + 1):
         most = reach[0, following[d], left[d, 0]]
         for r in range(1, knapsacks):

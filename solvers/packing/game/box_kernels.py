@@ -133,11 +133,13 @@ def best_values(
     at = np.zeros(len(size), dtype=np.int64)
     lines = np.prod(size[:last])
     for line in range(begin, lines):
+        # 1. where the line is
         rest, base = line, 0
         for j in range(last - 1, -1, -1):
             at[j] = rest % size[j]
             base += at[j] * stride[j]
             rest //= size[j]
+        # 2. the best and the second best move at each of its places
         for z in range(length):
             worth[z] = second[z] = least[z] = np.inf
             chosen[z] = value[base + z] if stays else np.inf
@@ -158,6 +160,7 @@ def best_values(
                     chosen[z] = least[z] if own < best else chosen[z]
                     worth[z] = min(own, best)
                     least[z] = np.inf
+        # 3. stop where floats leave the best move in doubt
         number = 0
         for z in range(length):
             number += second[z] <= worth[z] * (1 + slack) and worth[z] < np.inf

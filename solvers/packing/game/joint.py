@@ -62,15 +62,16 @@ def joint_optimum(
     >>> print(result.status, round(result.objective, 3))
     optimal 1.446
     """
+    # 1. a first play, and breakpoints of v near it
     clock = Clock(time_limit, report)
     game = game_of(instance, alpha=alpha, eta=eta, overload=overload)
-    # v tabulated coarsely, then finer where the answers lie, until the bound meets the value
     best = _by_class(game, _first_play(game))
     value = _disutility(game, best)
     lower, rounds, stop = 0.0, 0, Stop.FINISHED
     points = _first_points(game, value)
     seen: set[int] = set()
     unit = scale(game.instance, "disutility", alpha=game.alpha)
+    # 2. solve with finer tables of v where the answers lie, until the bound meets the value
     while value > lower and not agree(value, lower, unit):
         built, before = _built(game, points, best), len(points)
         answer = solve_cp_sat(built.model, time_limit=clock.left)
@@ -97,15 +98,14 @@ def joint_optimum(
         if answer.stop is not Stop.FINISHED or clock.expired:
             stop = answer.stop if answer.stop is not Stop.FINISHED else Stop.TIME_LIMIT
             break
+    # 3. what is proved up to rounding
     proved = value <= lower or agree(value, lower, unit)
     bound = value if proved and value - lower <= 0 else min(lower, value)
     certificate = {
-        "engine": "cp-sat",
-        "rounds": rounds,
-        "points": len(points),
+        "engine": "cp-sat", "rounds": rounds, "points": len(points),
         "servers_by_strategy": [row.tolist() for row in best],
         "rounded_down_by": value - bound,
-    }
+    }  # fmt: skip
     status = Status.OPTIMAL if proved else Status.FEASIBLE
     stop = Stop.FINISHED if proved and stop is not Stop.INTERRUPTED else stop
     return Outcome(_placement(game, best), bound, status, stop, certificate, tuple(clock.trace))

@@ -59,7 +59,7 @@ def following_keys(
     result = np.empty(min(most + 1, len(keys) * (number + 1 if capped else number)), dtype=np.int64)
     found = 0
     stuck = np.zeros(len(keys) if capped else 0, dtype=np.bool_)
-    # keys from which caps leave the player nothing
+    # 1. keys from which caps leave the player nothing
     if capped:
         for at in range(len(keys)):
             stuck[at] = True
@@ -67,7 +67,7 @@ def following_keys(
                 if _allowed(keys[at], moves[a], stride, radix):
                     stuck[at] = False
                     break
-    # merge the shifted copies of the keys, one for each move: the least head goes first
+    # 2. merge the shifted copies of the keys, one for each move: the least head goes first
     while True:
         least = np.int64(9223372036854775807)
         for a in range(number):
@@ -159,7 +159,7 @@ def best_replies(
     place = np.zeros(number + 1, dtype=np.int64)
     possible = np.zeros(number, dtype=np.bool_)
     for at in range(len(keys)):
-        # the least disutility of all moves, in floats
+        # 1. the least disutility of all moves, in floats
         least = np.inf
         for a in range(number):
             possible[a] = not capped or _allowed(keys[at], moves[a], stride, radix)
@@ -174,7 +174,7 @@ def best_replies(
                 place[number] += 1
             ended[at], reached[at], choice[at] = value[place[number]], end[place[number]], -1
             continue
-        # of those that floats do not set apart, the first best by whole numbers
+        # 2. of those that floats do not set apart, the first best by whole numbers
         limit = least + slack * least + floor
         best = -1
         doubt = False

@@ -90,6 +90,7 @@ class Worths:
         """Tables for totals up to `largest` (s,) and a number of players; raises InvalidOption if
         they are too large.
         """
+        # 1. indices of total counts
         most = tuple(int(number) for number in largest)
         if sum(most) * len(fair.total) > MOST_AMOUNTS:
             raise InvalidOption(
@@ -105,6 +106,7 @@ class Worths:
                 "the total counts of this game do not fit 62 bits; use fewer VM types, "
                 "servers, or DRF"
             )
+        # 2. shares as integers over one scale, and tables of their powers
         there = [j for j, total in enumerate(fair.total.tolist()) if total > 0]
         unit = [[Fraction(int(row[j]), int(fair.total[j])) for j in there] for row in fair.request]
         owed = [[row[j] for j in there] for row in fair.due]
@@ -117,6 +119,7 @@ class Worths:
         parts, wholes = _tables(scale, units, dues, most, inside)
         first = np.cumsum([0, *(len(part) for part in parts[:-1])]).astype(np.int64)
         deviation = np.concatenate(parts)
+        # 3. how much rounding may change
         terms = len(most) * len(there)
         least = min(
             (x for row in zip(units, dues, most, strict=True) for x in _smallest(*row)),

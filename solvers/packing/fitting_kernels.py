@@ -35,12 +35,12 @@ def can(rules: RuleArrays, room: Room, i: int, m: int) -> bool:
     for j in range(rules.demand.shape[1]):
         if rules.demand[i, j] > room.free[m, j]:
             return False
-    for place in range(rules.group_start[i], rules.group_start[i + 1]):
-        group = rules.group_item[place]
+    for index in range(rules.group_start[i], rules.group_start[i + 1]):
+        group = rules.group_item[index]
         if room.group_count[m, group] >= rules.group_most[group]:
             return False
-    for place in range(rules.apart_start[i], rules.apart_start[i + 1]):
-        if room.vms[m, rules.apart_item[place]] > 0:
+    for index in range(rules.apart_start[i], rules.apart_start[i + 1]):
+        if room.vms[m, rules.apart_item[index]] > 0:
             return False
     if rules.card_column >= 0 and not on_cards(rules, room, i, m):
         return False
@@ -76,8 +76,8 @@ def on_cards(rules: RuleArrays, room: Room, i: int, m: int) -> bool:
 @compiled
 def in_zone(rules: RuleArrays, room: Room, i: int, z: int) -> bool:
     """Return whether zone z can take one more VM of type i."""
-    for place in range(rules.row_start[i], rules.row_start[i + 1]):
-        row = rules.row_item[place]
+    for index in range(rules.row_start[i], rules.row_start[i + 1]):
+        row = rules.row_item[index]
         if room.total[row, z] >= rules.row_cap[row, z]:
             return False
         if rules.row_counted[row, z]:
@@ -98,10 +98,10 @@ def put(rules: RuleArrays, room: Room, i: int, m: int, number: int) -> None:
     room.vms[m, i] += number
     for j in range(rules.demand.shape[1]):
         room.free[m, j] -= number * rules.demand[i, j]
-    for place in range(rules.group_start[i], rules.group_start[i + 1]):
-        room.group_count[m, rules.group_item[place]] += number
-    for place in range(rules.row_start[i], rules.row_start[i + 1]):
-        room.total[rules.row_item[place], rules.zone[c]] += number
+    for index in range(rules.group_start[i], rules.group_start[i + 1]):
+        room.group_count[m, rules.group_item[index]] += number
+    for index in range(rules.row_start[i], rules.row_start[i + 1]):
+        room.total[rules.row_item[index], rules.zone[c]] += number
 
 
 @compiled
@@ -197,11 +197,11 @@ def place_runs(
         if best:
             _sort(able, slack, found)
         # 2. fill them in this order, then new ones
-        place = 0
+        index = 0
         while todo > 0:
-            if place < found:
-                chosen = able[place]
-                place += 1
+            if index < found:
+                chosen = able[index]
+                index += 1
             else:  # none: open one
                 chosen = _opened(rules, room, i, preference, used)
                 if chosen < 0:
@@ -304,8 +304,8 @@ def fill_servers(
     while remaining > 0:
         # 1. open a server that can take some VM
         opened = False
-        for place in range(len(preference)):
-            c = preference[place]
+        for index in range(len(preference)):
+            c = preference[index]
             if room.left[c] <= 0 or used == len(kind):
                 continue
             for i in range(len(todo)):
@@ -353,7 +353,7 @@ def place_at_random(
 ) -> Any:
     """Place VMs one by one on a random open server where they fit; `draw` (n,) in [0, 1) chooses.
 
-    Returns servers used, or -1 - place when a VM fits nowhere.
+    Returns servers used, or -1 - index when a VM fits nowhere.
     """
     # Unpacked once: each array taken out of a tuple costs two atomic counts.
     used = 0
@@ -365,11 +365,11 @@ def place_at_random(
     able = np.zeros((types, blocks), dtype=np.int64)
     total = np.zeros(types, dtype=np.int64)
     fitted = np.zeros(types, dtype=np.bool_)
-    for place in range(len(order)):
-        i = order[place]
+    for index in range(len(order)):
+        i = order[index]
         # 1. find the server that is drawn, or open one
         if total[i] > 0:
-            number = int(draw[place] * total[i])
+            number = int(draw[index] * total[i])
             block = 0
             while able[i, block] <= number:
                 number -= able[i, block]
@@ -386,7 +386,7 @@ def place_at_random(
         else:
             chosen = _opened(rules, room, i, preference, used)
             if chosen < 0:
-                return -1 - place
+                return -1 - index
             used += 1
             fitted[:] = False
         # 2. place the VM, and count anew which types fit its server

@@ -83,7 +83,7 @@ def run_tasks(
         require_experiments(finished.values(), os.fspath(out or ""))
         store = None if out is None else RowFile(out)
         for task in todo:
-            fresh, error = _row(task), None
+            fresh = _row(task)
             row = finished.get(fresh["key"])
             if row is not None and all(map(os.path.exists, _outputs(row, figures, tables))):
                 yield row, None, True

@@ -162,10 +162,11 @@ FALSE: dict[str, Case] = {
         CHEAP, "stable", [(None, 0, "gap"), MEAN], BOTH
     ),
     **{
-        f"a penalty of {penalty:.9g}": (
-            pairs([[penalty]], count=[3], machines=None), "optimal", [(None, None, "gap")], {}
+        f"a penalty {where}": (
+            pairs([[penalty]], count=[3], machines=None), "optimal", [(None, None, "gap")],
+            dict[str, Any](),
         )
-        for penalty in (-1e150, -1.5, 1.5)
+        for where, penalty in (("far below", -(10**1500)), ("below", -1.5), ("above", 1.5))
     },
     "half of the tasks": (
         one_processor(class_share=[0.5]), "fluid", [(None, 4, "gap")], {"steps": [TASK_PRICES]}

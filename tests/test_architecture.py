@@ -486,7 +486,7 @@ BUDGET = {
     "papers": (6_025, 4_395),
     "cli": (3_554, 2_410),
     "tests": (47_213, 37_322),
-    "benchmarks": (6_943, 5_378),
+    "benchmarks": (6_944, 5_379),
 }
 """Lines of each layer's Python files, and those of code (without blanks, comments and docstrings):
 whoever adds takes out, or changes a row in a commit of its own that says why.

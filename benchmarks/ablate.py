@@ -1,4 +1,5 @@
-"""What each route of a portfolio is worth: its instances solved with one of its routes left out.
+"""Measure what each route of a portfolio contributes: every instance is solved with one route left
+out at a time.
 
     python benchmarks/ablate.py ROWS [PORTFOLIO]... [--limit S]  measure; all portfolios by default
     python benchmarks/ablate.py ROWS --page PAGE  write the tables to a page
@@ -70,7 +71,7 @@ PORTFOLIOS: dict[str, tuple[str, Any, Callable[[], Iterator[cases.Case]]]] = {
 
 
 class Watched(frozenset[str]):
-    """Names of routes that notes which of them a portfolio asks for."""
+    """Set of route names that records which of them a portfolio looks up."""
 
     asked: set[str]
     prefix: str
@@ -84,7 +85,7 @@ class Watched(frozenset[str]):
 
 
 class Run(NamedTuple):
-    """What a run found."""
+    """Status, value, bound and seconds of a run."""
 
     status: str
     value: float | None
@@ -120,7 +121,7 @@ def solved(instance: Any, method: str, limits: Any, seconds: float, options: dic
 
 
 def lost(base: Run, other: Run) -> str:
-    """What an instance loses in a pair of runs but time; "" for nothing."""
+    """Losses of a run relative to its pair, other than time, in words; "" if none."""
     if base.value is not None and other.value is None and "infeasible" not in other.status:
         return "answer"
     for word in ("optimal", "infeasible", "finished"):
@@ -156,7 +157,7 @@ def compared(run: Callable[[Any], Run], limits: Any, without: Any, base: Run) ->
 
 
 def measure(name: str, seconds: float) -> Iterator[dict[str, Any]]:
-    """The rows of a portfolio: instance by instance, each route that is asked for left out."""
+    """Rows of a portfolio: for each instance, each route that it uses left out in turn."""
     method, limits, listed = PORTFOLIOS[name]
     for case in listed():
         instance, asked = case.make(), set[str]()

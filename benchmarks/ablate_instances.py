@@ -102,7 +102,7 @@ def measured(
     change: Callable[[Colocation], Instance] | None = None,
     **options: Any,
 ) -> Iterator[Case]:
-    """Measured tables of pairs with so many jobs of each kind, changed into what is asked."""
+    """Measured tables of pairs with a number of jobs of each kind, modified by `change`."""
     folder = DATA / "interference"
     for many in copies:
         made: dict[str, Callable[[], Colocation]] = {}
@@ -121,7 +121,7 @@ def _changed(make: Callable[[], Any], change: Callable[[Any], Instance]) -> Inst
 
 
 def with_bandwidth(pairs: Colocation) -> Colocation:
-    """A measured table with a bandwidth for each kind: the mean loss of the others beside it."""
+    """Measured table with a bandwidth of each kind: the mean penalty of the others beside it."""
     able = np.isfinite(pairs.penalty)
     lost = np.where(able, pairs.penalty, 0.0).sum(axis=0) / np.maximum(able.sum(axis=0), 1)
     return pairs.replace(bandwidth=np.round(100 * (1 + lost), 3))
@@ -133,7 +133,7 @@ def odd_population(rng: np.random.Generator) -> Colocation:
 
 
 def other_types(agents: int, rng: np.random.Generator) -> Colocation:
-    """A population of other types than those of the bundled instances."""
+    """Population of types that differ from those of the bundled instances."""
     return population(agents=agents, model_seed=int(rng.integers(10**6)), rng=rng)
 
 
@@ -143,8 +143,8 @@ def different_pairs(jobs: int, rng: np.random.Generator) -> Instance:
 
 
 def priced(given: Packing) -> Packing:
-    """The same requests on three classes of servers, the larger ones cheaper by size; where there
-    are several classes already, these at costs of their own.
+    """Same requests on three classes of servers with larger ones cheaper per size; existing classes
+    keep their sizes and get different costs.
     """
     if given.classes > 1:
         return given.replace(cost=5 + np.arange(given.classes) * 3 % 7)
@@ -175,8 +175,8 @@ def packing_files(change: Callable[[Packing], Packing] | None) -> Iterator[Case]
 
 
 def scattered(given: Packing, seed: int) -> Packing:
-    """The same VMs, each now on a server drawn among those that hold it; a fifth more servers than
-    first fit decreasing needs.
+    """Same VMs, each now on a random server that holds it, with a fifth more servers than first fit
+    decreasing needs.
     """
     nodes = int(1.2 * (cotenant.solve(given, "FFD").objective or 0)) + 1
     rng, size = np.random.default_rng(seed), given.capacity[0]

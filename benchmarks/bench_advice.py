@@ -116,7 +116,7 @@ def state(nodes: int, pinned: float, seed: int) -> dict[str, Any]:
 
 
 def _rules(drawn: Any, i: int) -> dict[str, Any]:
-    """What the spec of a service's pods says of where they may run."""
+    """Placement constraints in the pod template of a service."""
     mine = {"labelSelector": {"matchLabels": {"app": drawn.names[i]}}}
     spec: dict[str, Any] = {}
     if drawn.most_per_server[i] == 1:

@@ -1,4 +1,4 @@
-"""How long `optimal` takes for agents that all differ, beside PyMatching and rustworkx.
+"""Measure the time of `optimal` for different agents, beside PyMatching and rustworkx.
 
     python benchmarks/bench_colocation.py [--agents 5000]
 
@@ -80,7 +80,7 @@ def pair_weights(made: Colocation) -> np.ndarray:
 
 
 def limited(run: Callable[[], float], seconds: int) -> float | None:
-    """What `run` gives in a process of its own; None where so many processor seconds end it."""
+    """Result of `run` in a separate process; None if it exceeds the limit of processor seconds."""
     receiver, sender = multiprocessing.Pipe(duplex=False)
 
     def child() -> None:

@@ -57,7 +57,7 @@ def told(outcome: Any) -> dict[str, Any]:
 
 
 def drawn(args: argparse.Namespace) -> Market:
-    """The market asked for."""
+    """Random market of the command's size."""
     return population(
         users=args.users,
         servers=args.servers or args.users,
@@ -68,7 +68,7 @@ def drawn(args: argparse.Namespace) -> Market:
 
 
 def sizes(args: argparse.Namespace, rows: Rows) -> None:
-    """The size asked for, `repeats` times, and the peer."""
+    """Measure the command's size `repeats` times, and the peer."""
     run = timed(partial(drawn, args))
     market: Market = run.value
     line(rows, f"generate {market.users} users, {market.jobs} jobs", run, {})

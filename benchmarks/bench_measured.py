@@ -1,4 +1,4 @@
-"""How near `stable` comes to its bound on measured tables of pairs, beside the policies.
+"""Measure the gap of `stable` on measured tables of pairs, beside the policies.
 
     python benchmarks/bench_measured.py DATA [--limit S] [--seeds N] [--only TEXT]...
 
@@ -32,7 +32,7 @@ POLICIES = ("SR", "SMR", "GR")
 def with_room(
     read: Callable[..., Colocation], path: Path, copies: int, **options: str
 ) -> Colocation:
-    """The table with as few machines as its forbidden pairs and an odd total allow."""
+    """Table with the fewest machines that its forbidden pairs and an odd number of jobs allow."""
     try:
         return read(path, copies=copies, **options)
     except CotenantError:

@@ -188,9 +188,7 @@ def erlang(cores: int, load: float, service: float) -> list[float]:
     drain, work = cores * (1 - load) / service, 1 / service
 
     def longer(time: float) -> float:
-        """The share of the tasks whose response is longer: those that do not wait, and those that
-        do.
-        """
+        """Probability of a longer response time, over tasks that wait and tasks that do not."""
         if np.isclose(drain, work):
             late = (1 + work * time) * np.exp(-work * time)
         else:

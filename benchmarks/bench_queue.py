@@ -1,4 +1,4 @@
-"""How long an epoch of a big cluster takes to decide and to write down, and the memory of it.
+"""Measure time and memory of an epoch of a large queue, for decisions and for writing them.
 
     python benchmarks/bench_queue.py [--machines N] [--jobs N] [--types N] [--epochs N]
         [--forbidden SHARE] [METHOD...]

@@ -34,7 +34,7 @@ SHARES = "biology=3,physics=6"
 
 
 def run(*words: str) -> str:
-    """What a command prints."""
+    """Standard output of a command."""
     zone = {**os.environ, "TZ": "UTC"}
     return subprocess.run(words, capture_output=True, text=True, check=True, env=zone).stdout
 

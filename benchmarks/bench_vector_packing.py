@@ -1,5 +1,5 @@
-"""How much of a library of vector packing `min-servers` proves, and where its answers stand beside
-the best of published heuristics.
+"""Measure the share of a library of vector packing that `min-servers` proves, and its answers
+relative to the best published heuristics.
 
     python benchmarks/bench_vector_packing.py FOLDER [--limit 60] [--sample K] [--largest N]
         [--only REGEX] [--table FOLDER/table.csv] [--out rows.jsonl] [--proofs FOLDER] [--all]

@@ -183,7 +183,7 @@ def decimal(number: float) -> Fraction:
 
 
 def fault(answer: EngineAnswer, exact: Exact, on_grid: bool) -> str:
-    """What is wrong with an engine's answer; "" for nothing.
+    """Description of the error in an engine's answer; "" if correct.
 
     On the grid that CP-SAT has for continuous columns (`on_grid`), with rows widened by half a
     step, only its bound and "infeasible" are judged.

@@ -712,8 +712,8 @@ FAULTS = r"""
 
 @dataclass(frozen=True)
 class Fault:
-    """One fault: where, what it means, the text before and after, the test files likely to see it,
-    and its number in the table.
+    """Fault of the table: file, meaning, text before and after, test files that may notice it, and
+    its number.
     """
 
     number: int

@@ -1,4 +1,4 @@
-"""One form for the benches: a row is printed as it comes, and `--json FILE` keeps them all.
+"""Output form of all benchmarks: rows printed as they come, and kept by `--json FILE`.
 
 A bench makes its options with `parser(__doc__)`, times with `timed`, and says what it found with
 `Rows.add`, a table's title and its columns by name. Stored ratios to peers are those of release.py.
@@ -43,7 +43,7 @@ def timed(run: Callable[[], Any], repeats: int = 1) -> Timed:
 
 
 def busy() -> float:
-    """Processor seconds of this process and of those that it started and that have ended."""
+    """Processor seconds of this process and of its ended children."""
     ended = os.times()
     return time.process_time() + ended.children_user + ended.children_system
 

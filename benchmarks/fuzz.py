@@ -1,4 +1,4 @@
-"""Small instances at random, by what is held against them: the exact methods against enumeration.
+"""Compare exact methods with enumeration on random small instances, by family.
 
     python benchmarks/fuzz.py --minutes 10                        # all families in turn
     python benchmarks/fuzz.py --minutes 10 --family market --seed 7

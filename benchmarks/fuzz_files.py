@@ -410,7 +410,9 @@ def _option(form: str, option: str, good: Path, others: tuple[str, ...], path: P
 
 
 def mutated(subject: Subject, draw: random.Random, turn: int) -> tuple[str, bytes]:
-    """What was done, and the bytes that came of it: fields in turn, and now and then bytes."""
+    """Description of a mutation and the resulting bytes: mutations of fields in turn, sometimes of
+    bytes.
+    """
     if draw.random() < 0.08:
         return _bytes_changed(_written(subject, subject.good), draw)
     if isinstance(subject.good, str):
@@ -537,7 +539,7 @@ class Hang(BaseException):
 
 
 def run_all(todo: list[tuple[Subject, str, bytes]], folder: Path) -> list[dict[str, Any]]:
-    """What came of each mutation; forks go on where one of them died."""
+    """Outcomes of all mutations; if a fork dies, the next one continues."""
     found: list[dict[str, Any]] = []
     while len(found) < len(todo):
         found += _forked(todo[len(found) : len(found) + 250], folder)
@@ -657,9 +659,7 @@ def _where() -> str:
 
 
 def special(line: str, folder: Path) -> dict[str, Any]:
-    """What came of a line for the shell: its processes' memory and time, and what they said. In a
-    fork of its own.
-    """
+    """Outcome of a shell line: memory, time and output of its processes, run in a fork."""
     script = (
         f"cotenant() {{ '{sys.executable}' -c 'from cotenant.cli import main; main()' "
         f'"$@"; }}\n{line}'
@@ -808,8 +808,8 @@ def _specials(folder: Path, bad: list[str]) -> Counter[str]:
 
 
 def _in_a_fork(make: Callable[[], Value]) -> Value:
-    """What a function makes, made in a fork: solvers leave threads behind, and what has threads
-    must not be forked.
+    """Value of a function computed in a fork, since processes whose solvers left threads must not
+    fork.
     """
     with tempfile.NamedTemporaryFile() as note:
         child = os.fork()

@@ -1,5 +1,5 @@
-"""A forger: mutated and invented proofs of every method that has any. None that is accepted may say
-what is false.
+"""Search for accepted false proofs: mutated and invented proofs of every method with proofs. An
+accepted proof whose claim is false is an error of the verifier.
 
 Run from anywhere:  python benchmarks/fuzz_proofs.py [--number 100000] [--seed 0] [--only PROBLEM]
 
@@ -91,7 +91,7 @@ Optima = dict[str, Fraction | None]
 
 @dataclass
 class Start:
-    """An instance, a method, an accepted proof, and what is known to be true."""
+    """Instance, method, accepted proof, and known optima."""
 
     content: bytes
     proof: dict[str, Any]
@@ -106,7 +106,7 @@ class Start:
 
 
 def instances(problem: str, drawn: int) -> Iterator[tuple[dict[str, Any], Optima]]:
-    """Drawn and small bundled instances of a problem as documents, and what is known of them."""
+    """Random and small bundled instances of a problem as documents, with known optima."""
     if problem == "colocation":
         different = cases(drawn // 2, start=5000, most=6, distinct=True)
         blocked = [drawn_with_types(), *few(drawn)]
@@ -273,7 +273,7 @@ def claim_what_is_found(start: Start, proof: dict[str, Any]) -> None:
 
 
 def lie(start: Start, proof: dict[str, Any], best: dict[tuple[str, str, str], Fraction]) -> str:
-    """What an accepted proof says that is false; "" when nothing is."""
+    """False statement of an accepted proof; "" if there is none."""
     levels = [proof["claim"], *(level["claim"] for level in proof["levels"])]
     if start.truths:
         return _lie_of_pairings(start, proof, levels)

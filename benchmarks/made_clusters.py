@@ -138,9 +138,9 @@ MIXES = {"small": (0.92, 0.05, 0.02, 0.01), "mixed": (0.6, 0.2, 0.15, 0.05)}
 def gpu_state(
     nodes: int = 500, pods: int = 3000, gang: int = 8, mix: str = "small", seed: int = 0
 ) -> dict[str, object]:
-    """Nodes of 8 cards in racks of 8, pods of 40 workloads on random ones that have room (a
-    fiftieth of them without a controller) while a thirtieth of the cards is free, and a gang that
-    waits, each pod of 8 cards.
+    """Nodes with 8 cards in racks of 8, pods of 40 workloads on random nodes with room (a fiftieth
+    of them without a controller) until a thirtieth of the cards is free, and a pending gang of pods
+    with 8 cards.
     """
     rng = np.random.default_rng(seed)
     items = [

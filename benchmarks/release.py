@@ -257,7 +257,7 @@ def page_of(rows: list[dict[str, Any]]) -> str:
 
 
 def main() -> int:
-    """Measure, print, compare with what is stored."""
+    """Measure all marks, print them, and compare them with the stored ones."""
     command = parser(__doc__)
     command.add_argument("--only", action="append", help="questions of this problem")
     command.add_argument("--repeats", type=int, default=3)

@@ -230,7 +230,7 @@ def redone(quick: bool) -> Iterator[tuple[str, Any]]:
 
 
 def said(quick: bool) -> Iterator[tuple[str, Any]]:
-    """What the command line prints of itself."""
+    """Outputs of the command line about itself: help, lists and completions."""
     for arguments in COMMANDS[:1] if quick else COMMANDS:
         with tempfile.TemporaryDirectory() as folder:
             done = command(list(arguments), folder)

@@ -12,8 +12,8 @@ from pathlib import Path
 
 
 def specials(folder: Path) -> Iterator[tuple[str, str]]:
-    """What is special, and a line for the shell; `cotenant` is the command, `$F` the folder of
-    these files.
+    """Description of each special file, and a shell line with it; `cotenant` is the command, `$F`
+    the folder of these files.
     """
     tiny = '{"cotenant": 1, "problem": "colocation", "count": [2], "penalty": [[%s0]]}'
     for name, unit in (("blanks", b" "), ("brackets", b"["), ("zeros", b"0")):

@@ -339,8 +339,8 @@ FAMILIES: dict[str, Family] = {
 
 
 def variants(family: Family, instance: Instance, rng: np.random.Generator) -> Iterator[Instance]:
-    """The instance, then in other units, then beside what is out of reach; those that its class
-    refuses left out.
+    """Instance, the same in other units, and with additional elements that no answer can use;
+    variants that the class refuses are left out.
     """
     yield instance
     for fields, low, high in family.units:
@@ -356,7 +356,7 @@ def variants(family: Family, instance: Instance, rng: np.random.Generator) -> It
 
 
 def case_of(problem: str, case: int) -> Case:
-    """What is checked of one drawn instance; counts in `LEFT` what was not proved."""
+    """Checks of one random instance; counts unproved answers in `LEFT`."""
     family, rng = FAMILIES[problem], np.random.default_rng(case)
     try:
         first = family.drawn(rng)

@@ -33,8 +33,8 @@ SIZES = (1, 2, 4, 8, 16, 32, 64)
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Elastic(Instance["Configured"]):
-    """Jobs of n types, each of which runs in at most one of C configurations: a kind of device and
-    a number of devices of it.
+    """Elastic jobs of n types, each of which runs in at most one of C configurations: a number of
+    devices of one kind.
 
     The allocation of a round in Sia (Jayaram Subramanya et al., SOSP 2023, section 3.3), without
     the cost of moving a job; COpter (SOSP 2025) solves the same program from round to round.
@@ -182,8 +182,8 @@ def same_configurations(one: Elastic, other: Elastic) -> bool:
 
 
 def carried(old: Elastic, new: Elastic, answer: Configured) -> Configured:
-    """An answer of an earlier round in this one: jobs of the same name stay in their configuration
-    as long as there are such jobs and devices; the others are idle.
+    """Answer of an earlier round translated to a new instance: jobs of the same name keep their
+    configuration while there are enough jobs and devices; the others are idle.
     """
     types = {name: row for row, name in enumerate(new.names)}
     kinds = [new.device_names[kind] for kind in new.kind.tolist()]

@@ -77,7 +77,7 @@ class Quanta(Instance["Slices"]):
         return int(np.minimum(self.demand.sum(axis=0), self.capacity).sum())
 
     def summary(self) -> dict[str, object]:
-        """Facts for people: users, quanta, slices, and how much of them is wanted."""
+        """Facts for `cotenant show`: users, quanta, slices, and the ratio of demand to slices."""
         users, quanta = self.demand.shape
         wanted = self.demand.sum() / (self.capacity * quanta)
         return {
@@ -104,7 +104,7 @@ class Slices(Solution):
         set_array(self, "slices", float, 2)
 
     def exact(self) -> list[list[Fraction]]:
-        """The slices as fractions whose denominators are at most n, as those of an optimum are."""
+        """Slices as fractions with denominators of at most n, which an optimum has."""
         known, place = np.unique(self.slices, return_inverse=True)
         parts = [Fraction(x).limit_denominator(len(self.slices)) for x in known.tolist()]
         rows: Any = place.reshape(self.slices.shape).tolist()
@@ -113,8 +113,8 @@ class Slices(Solution):
 
 @validate_options
 def check(instance: Quanta, solution: Slices) -> None:
-    """Raise InfeasibleSolution, naming the first broken rule, unless every user has from 0 slices
-    to its demand in each quantum, and all together no more than there are.
+    """Raise InfeasibleSolution, naming the first broken constraint, unless every user gets between
+    0 and its demand in each quantum, and all users together at most the slices.
     """
     slices, demand = solution.slices, instance.demand
     if slices.shape != demand.shape:

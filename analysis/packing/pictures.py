@@ -243,7 +243,7 @@ def _user_map(
 
 @dataclass(frozen=True)
 class _Drawn:
-    """Drawing of a tree of nodes and links, compared by these."""
+    """Drawing of a game tree, compared by its nodes and links."""
 
     links: Any
 

@@ -1,4 +1,5 @@
-"""Draw the picture of the README and of the site's first page anew:
+"""Draw the picture of mean penalties and blocking pairs by method that opens the README and the
+site:
 
 python docs/extensions/cover.py
 
@@ -33,7 +34,7 @@ line { stroke: #0b5cad; stroke-dasharray: 4 3 } .big { font-size: 15px; font-wei
 
 
 def measured() -> dict[str, tuple[float, float]]:
-    """Method -> mean penalty and blocking pairs, the least penalty first."""
+    """Mean penalty and number of blocking pairs of each method, in order of mean penalty."""
     jobs = cotenant.read("colocation/cooper-1000")
     found = {name: cotenant.solve(jobs, name, seed=0, time_limit=20) for name in METHODS}
     assert all(found[name].gap == 0 for name in ("optimal", "stable"))
@@ -45,13 +46,13 @@ def measured() -> dict[str, tuple[float, float]]:
 
 
 def described(values: dict[str, tuple[float, float]]) -> str:
-    """The picture in words."""
+    """Alternative text of the picture: what it shows, in words."""
     parts = [f"{name} {100 * cost:.2f} %, {pairs:,.0f}" for name, (cost, pairs) in values.items()]
     return f"Mean penalty and blocking pairs: {'; '.join(parts)}."
 
 
 def drawn(values: dict[str, tuple[float, float]]) -> str:
-    """The picture as SVG."""
+    """Picture of the measured values as SVG."""
     most = max(cost for cost, _ in values.values())
     scale = (RIGHT - LEFT - 52) / most
     bottom = TOP + ROW * len(values)
@@ -87,7 +88,7 @@ def drawn(values: dict[str, tuple[float, float]]) -> str:
 
 
 def main() -> None:
-    """Write the picture."""
+    """Measure the methods and write the picture into `docs/static`."""
     FILE.write_text(drawn(measured()), encoding="utf-8")
     print(FILE, f"{FILE.stat().st_size / 1000:.0f} kB")
 

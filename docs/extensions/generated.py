@@ -1,5 +1,5 @@
-"""What the site takes from the package itself while it is built, so that it is never stale: tables,
-reference, pictures.
+"""Sphinx extension: tables, reference pages and pictures that are generated from the package while
+the site is built.
 
 A page asks for a part by a comment of its own line, `<!-- site: methods colocation -->`; where
 pages are read as plain Markdown the comment does not show.
@@ -35,7 +35,7 @@ _PYTHON = re.compile(r"^```python\n(.*?)^```", re.MULTILINE | re.DOTALL)
 
 
 def filled(text: str, page: str = "") -> str:
-    """The text of a page with everything it asks for."""
+    """Text of a page in which every placeholder is replaced by what is generated for it."""
     _THUMBNAILS.clear()
     whole = _PART.sub(
         lambda found: PARTS[found[1]](found[2] or "", text[: found.start()], page), text
@@ -45,7 +45,9 @@ def filled(text: str, page: str = "") -> str:
 
 
 def site_links(text: str) -> str:
-    """Links to the root's own pages (on a code host they lead there) lead to this site's copies."""
+    """Text whose links to pages at the root of the repository lead to the copies of those pages on
+    the site.
+    """
     return _ROOT_PAGE.sub(lambda found: f"]({found[1]}{ROOT_PAGES[found[2]]}", text)
 
 
@@ -55,9 +57,7 @@ _TABLE = re.compile(r"^\| term \|.*\n\|[-|]+\|\n((?:\|.*\|\n)+)", re.MULTILINE)
 
 
 def terms(text: str, page: str) -> str:
-    """The page with what stands in the tables of the glossary as its terms, to which links to it
-    from other pages lead.
-    """
+    """Text of a page in which the entries of the glossary's tables are link targets."""
     if page == "glossary":
         return _TABLE.sub(lambda found: _glossary(found[1]), text)
     known = {one[0].lower() for one in _TERM.findall(GLOSSARY.read_text())}
@@ -77,8 +77,8 @@ def _glossary(rows: str) -> str:
 
 
 def methods(problem: str, before: str = "", page: str = "") -> str:
-    """The catalogue of one problem: a card for each method, with an anchor, its source, and each
-    option with its meaning.
+    """Catalogue of one problem's methods: a card for each, with anchor, source, and the meaning of
+    each option.
     """
     import cotenant
     from cotenant.instances.problem.options import described
@@ -102,12 +102,12 @@ def methods(problem: str, before: str = "", page: str = "") -> str:
 
 
 def _code(text: str) -> str:
-    """Text as HTML, what stands between backticks as code."""
+    """Text as HTML, with passages between backticks set as code."""
     return re.sub(r"`+([^`]+)`+", r"<code>\1</code>", escape(" ".join(text.split())))
 
 
 def metrics(problem: str, before: str = "", page: str = "") -> str:
-    """The metrics of one problem as a table."""
+    """Table of one problem's metrics."""
     from cotenant.analysis.registry import analysis_of
     from cotenant.analysis.report.table import Column, Table
 
@@ -122,7 +122,7 @@ def metrics(problem: str, before: str = "", page: str = "") -> str:
 
 
 def formats(name: str = "", before: str = "", page: str = "") -> str:
-    """Readers of foreign files and generators, of every problem."""
+    """Lists of the readers of foreign files and of the generators, of every problem."""
     from cotenant.analysis.report.table import Column, Table
     from cotenant.instances.problem import PROBLEM_NAMES, problem_named
     from cotenant.instances.problem.option_types import RESERVED_IN_READERS
@@ -152,7 +152,7 @@ def experiments(name: str = "", before: str = "", page: str = "") -> str:
 
 
 def undetermined(name: str = "", before: str = "", page: str = "") -> str:
-    """Figures and tables of the papers that nothing can redo, and why."""
+    """List of figures and tables of the papers that cannot be reproduced, with reasons."""
     from cotenant.analysis.report.table import Column, Table
     from cotenant.papers.registry import NOT_DETERMINED
 
@@ -160,7 +160,9 @@ def undetermined(name: str = "", before: str = "", page: str = "") -> str:
 
 
 def data(name: str = "", before: str = "", page: str = "") -> str:
-    """The data types of every problem, what checks and measures them, and its programs."""
+    """Reference of every problem's data types, of the functions that check and measure them, and of
+    its models.
+    """
 
     def written(problem: str) -> list[Any]:
         root = f"cotenant.models.{problem}"
@@ -172,14 +174,14 @@ def data(name: str = "", before: str = "", page: str = "") -> str:
 
 
 def exact(name: str = "", before: str = "", page: str = "") -> str:
-    """The exact methods of every problem, as functions."""
+    """Reference of every problem's exact methods as functions."""
     return _by_problem(
         lambda problem: [*_methods(problem, EXACT), *_offered(f"cotenant.solvers.{problem}")]
     )
 
 
 def policies(name: str = "", before: str = "", page: str = "") -> str:
-    """The papers' policies for every problem, as functions."""
+    """Reference of every problem's policies of the papers as functions."""
     return _by_problem(
         lambda problem: [
             *(one for one in _methods(problem, None) if one not in _methods(problem, EXACT)),
@@ -198,7 +200,7 @@ EXACT = ("exact", "equilibrium")
 
 
 def _by_problem(found: Callable[[str], list[Any]]) -> str:
-    """A section a problem, with the objects that are found for it."""
+    """One section for each problem, with the objects found for it."""
     from cotenant.instances.problem import PROBLEM_NAMES
 
     return "\n".join(
@@ -209,7 +211,7 @@ def _by_problem(found: Callable[[str], list[Any]]) -> str:
 
 
 def _methods(problem: str, kinds: tuple[str, ...] | None) -> list[Any]:
-    """The functions of a problem's methods, of these kinds (None: of all)."""
+    """Functions of a problem's methods of some kinds (None: of all kinds)."""
     import cotenant
 
     return [
@@ -225,8 +227,8 @@ def _paths(root: str) -> list[str]:
 
 
 def _offered(root: str) -> list[Any]:
-    """The classes, then the functions, that a module or package offers: its `__all__`, or what it
-    defines itself.
+    """Public classes, then public functions, of a module or package: those of `__all__`, or all
+    that it defines.
     """
     if importlib.util.find_spec(root) is None:
         return []
@@ -246,7 +248,7 @@ def _offered(root: str) -> list[Any]:
 
 
 def _described(values: Iterable[Any]) -> str:
-    """Objects where they are defined, each once."""
+    """Descriptions of objects, each object once and under the module that defines it."""
     lines = ["```{eval-rst}"]
     for value in dict.fromkeys(values):
         kind = "function" if not isinstance(value, type) else "class"
@@ -257,7 +259,7 @@ def _described(values: Iterable[Any]) -> str:
 
 
 def commands(name: str = "", before: str = "", page: str = "") -> str:
-    """Every command of the command line, with its arguments and options."""
+    """Reference of every command of the command line, with its arguments and options."""
     from cotenant.cli.commands import command_tree
 
     parts = []
@@ -272,7 +274,7 @@ def commands(name: str = "", before: str = "", page: str = "") -> str:
 
 
 def _arguments(command: Any) -> str:
-    """A command's arguments and options, as a table."""
+    """Table of a command's arguments and options."""
     from cotenant.analysis.report.table import Column, Table
 
     rows = []
@@ -293,7 +295,9 @@ FIRST = ("read", "solve", "compare", "check", "prove")
 
 
 def face(name: str = "", before: str = "", page: str = "") -> str:
-    """Every name of `import cotenant`: what one begins with, other functions, classes, errors."""
+    """Reference of every name of `import cotenant`: entry points, other functions, classes,
+    errors.
+    """
     import cotenant
     from cotenant.instances.problem.base import Instance
 
@@ -326,8 +330,8 @@ def face(name: str = "", before: str = "", page: str = "") -> str:
 
 
 def picture(name: str, before: str = "", page: str = "") -> str:
-    """The picture that the page's own examples, run, have left under a name; its words and its
-    numbers below it.
+    """Picture that the examples of a page drew under a name, with its text and its data
+    below it.
     """
     from cotenant.analysis.report.drawing import svg
 
@@ -351,7 +355,7 @@ _INDEX = "SMALL-PICTURES"
 
 
 def thumbnails(name: str = "", before: str = "", page: str = "") -> str:
-    """Small pictures that lead to all pictures of the page."""
+    """Small copies of all pictures of a page, as links to them."""
     return _INDEX
 
 
@@ -360,8 +364,8 @@ _LEFT: dict[str, tuple[list[str], dict[str, Any]]] = {}
 
 
 def _left_by(blocks: list[str], page: str) -> dict[str, Any]:
-    """The names that the examples of a page leave, run in order in a folder that is gone
-    afterwards.
+    """Variables that the examples of a page define when they are run in order, in a temporary
+    folder.
     """
     done, names = _LEFT.get(page, ([], {}))
     if not page or not done or blocks[: len(done)] != done:
@@ -378,12 +382,12 @@ def _left_by(blocks: list[str], page: str) -> dict[str, Any]:
 
 
 def page(name: str, before: str = "", page: str = "") -> str:
-    """A line of a table of contents for a page that may or may not be there."""
+    """Entry of a table of contents for a page that may be absent."""
     return name if (Path(__file__).resolve().parents[1] / f"{name}.md").exists() else ""
 
 
 def judge(name: str = "", before: str = "", page: str = "") -> str:
-    """A link to the page that judges proofs, which is of the site only."""
+    """Link to the browser page that verifies proofs, which exists on the site only."""
     return (
         '```{raw} html\n<p><a href="verify/index.html">Judge a proof in this browser</a></p>\n```'
     )
@@ -442,7 +446,7 @@ def _fill(app: Sphinx, name: str, content: list[str]) -> None:
 
 
 def _palette(app: Sphinx) -> None:
-    """The colors of pictures, those of the report's pages in light and dark."""
+    """Set the colors of pictures to those of report pages, in light and dark."""
     from cotenant.analysis.report.page import PAGE_STYLE
 
     colors = re.findall(r"(--series-\d+): light-dark\((#\w+), (#\w+)\);", PAGE_STYLE.read_text())
@@ -456,14 +460,16 @@ def _palette(app: Sphinx) -> None:
 
 
 def _verifier(app: Sphinx, error: Exception | None) -> None:
-    """Put the verifier as one file beside the page that judges proofs with it."""
+    """Write the verifier as one file beside the browser page that runs it."""
     program = Path(__file__).resolve().parents[2] / ".ci" / "zip-verifier"
     if error is None and app.builder.format == "html":
         subprocess.run([sys.executable, program, app.outdir / "verify" / "verify.pyz"], check=True)
 
 
 def setup(app: Sphinx) -> dict[str, bool]:
-    """Fill pages as they are read; a function with overloads has one signature, its own."""
+    """Register the handlers that fill pages as Sphinx reads them, and that show one signature of
+    overloaded functions.
+    """
     from sphinx.pycode import ModuleAnalyzer
 
     ModuleAnalyzer.overloads = property(lambda _: {}, lambda *_: None)  # type: ignore[assignment]

@@ -1,4 +1,4 @@
-"""Formulas as MathML, which browsers draw themselves: no script, no network, no LaTeX."""
+"""Sphinx extension: formulas as MathML, which browsers draw without script, network or LaTeX."""
 
 from __future__ import annotations
 

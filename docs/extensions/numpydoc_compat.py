@@ -1,4 +1,4 @@
-"""This package's docstrings for numpydoc and Sphinx: names with their texts, formulas set as they are
+"""Sphinx extension that adapts docstrings to numpydoc: entries with their text, formulas kept as
 written, short array types.
 """
 
@@ -22,8 +22,8 @@ _NAME = re.compile(r"^~?\.?[A-Za-z_][\w.]*(\(\))?$")
 
 
 def named_entries(lines: list[str]) -> list[str]:
-    """The lines with each entry's text put below its name, where numpydoc takes it for a
-    description.
+    """Lines of a docstring in which the text of each entry stands below its name, where numpydoc
+    expects it.
     """
     result: list[str] = []
     inside = False
@@ -39,9 +39,7 @@ def named_entries(lines: list[str]) -> list[str]:
 
 
 def formulas(lines: list[str]) -> list[str]:
-    """The lines with every indented block of the text before the sections as a literal block: a
-    formula or a drawing.
-    """
+    """Lines of a docstring in which every indented block before the sections is a literal block."""
     result: list[str] = []
     quoted = False
     for place, line in enumerate(lines):
@@ -59,8 +57,8 @@ def formulas(lines: list[str]) -> list[str]:
 
 
 def plain_marks(lines: list[str]) -> list[str]:
-    """The lines with |x|, *, and **options as they stand outside formulas and code, not as
-    markup.
+    """Lines of a docstring in which `|x|`, `*` and `**options` outside formulas and code are not
+    read as markup.
     """
     result = []
     quoted = False
@@ -88,8 +86,8 @@ def _is_title(lines: list[str], place: int) -> bool:
 
 
 def short_types(text: str | None) -> str | None:
-    """A signature with array types as people write them, no marks of `Annotated`, and "..." for a default that is
-    made anew.
+    """Signature with short names of array types, without `Annotated`, and with "..." for defaults
+    made at each call.
     """
     if text is None:
         return None
@@ -130,7 +128,7 @@ def _name_role(
     options: Any = None,
     content: Any = None,
 ) -> Any:
-    """`name` in a docstring: a link where it is a name of the package, else as it stands."""
+    """Role of `name` in a docstring: a link if it is a name of the package, else literal text."""
     if _NAME.match(text):
         from sphinx.domains.python import PyXRefRole
 
@@ -141,7 +139,7 @@ def _name_role(
 
 
 def _link_names(app: Sphinx, doctree: nodes.document) -> None:
-    """`cotenant.some.name` in the text of a page: a link to where it is described."""
+    """Replace `cotenant.some.name` in the text of a page by a link to its description."""
     from sphinx.addnodes import pending_xref
 
     for literal in list(doctree.findall(nodes.literal)):
@@ -156,7 +154,7 @@ def _link_names(app: Sphinx, doctree: nodes.document) -> None:
 
 
 def setup(app: Sphinx) -> dict[str, bool]:
-    """Read docstrings before numpydoc does."""
+    """Register the handlers that rewrite docstrings before numpydoc reads them."""
     app.connect("autodoc-process-docstring", _prepare, priority=300)
     app.connect("autodoc-process-signature", _shorten)
     app.connect("doctree-read", _link_names)

@@ -34,8 +34,8 @@ def gavel(
     copies: Annotated[int, AtLeast(1, "jobs of each model")] = 1,
     pairs: bool = True,
 ) -> Accelerators:
-    """Gavel's throughputs (OSDI 2020) of training jobs alone and in pairs on several kinds of GPU,
-    with how many jobs and GPUs there are.
+    """Read Gavel's throughputs (OSDI 2020) of training jobs alone and in pairs on several kinds of
+    GPU, with the numbers of jobs and GPUs.
 
     A type is a model and its scale factor, the GPUs that it runs on at once, which is its
     `workers`. Two jobs of one scale factor whose throughputs beside each other are not 0 may share.

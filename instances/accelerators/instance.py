@@ -1,4 +1,4 @@
-"""What is given: jobs of several types, and devices of several kinds that they share."""
+"""Instance of accelerators: jobs of several types that share devices of several kinds."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ STEPS_A_SECOND = Between(0, MOST_RATE, "steps a second")
 
 
 class Placements(NamedTuple):
-    """All placements on a device: a single job, or a pair of jobs.
+    """Jobs that a device can run at a time, single or in pairs, with their throughputs.
 
     Attributes
     ----------

@@ -31,15 +31,15 @@ def isolated_throughputs(instance: Accelerators) -> Floats:
 
 @validate_options
 def entitlements(instance: Accelerators) -> Floats:
-    """(T,) steps a second that make a job's normalized throughput 1: those of the proportional time
-    by its weight, for a job of one worker; half for one that needs two.
+    """Throughput (T,) in steps per second at which a job's normalized throughput is 1: that of its
+    proportional share of time, times its weight, divided by its number of workers.
     """
     return instance.proportional * instance.weight / instance.workers
 
 
 def hierarchical_weights(instance: Accelerators, frozen: Booleans | None = None) -> Floats:
-    """(T,) weights of jobs by their entities: an entity's weight is divided over its jobs in
-    proportion to their own (Gavel, section 4.3); those of types that are `frozen` (T,) have none.
+    """Weights (T,) of jobs by entity: an entity's weight is divided among its jobs in proportion to
+    their own weights (Gavel, section 4.3); types that are `frozen` (T,) get 0.
 
     Raises
     ------
@@ -66,8 +66,8 @@ def required_steps(instance: Accelerators) -> Floats:
 
 
 def owed_throughputs(instance: Accelerators, least: float) -> Floats:
-    """Steps a second (T,) that a job must have: `least` times those in 1/n of the cluster, and
-    those that meet its deadline.
+    """Minimum throughput (T,) in steps per second: `least` times that in 1/n of the cluster, and
+    enough to meet the deadline.
     """
     owed = least * isolated_throughputs(instance)
     if instance.deadline is None or instance.steps is None:

@@ -118,7 +118,7 @@ class Admission(Instance["Assignment"]):
 
     @property
     def size(self) -> int:
-        """All core types of all VMs for each job, and what is done for a job besides."""
+        """Number of core types of all VMs times the number of jobs."""
         return self.jobs * (self.cores.size + 200)
 
     @property
@@ -138,7 +138,7 @@ class Admission(Instance["Assignment"]):
         )
 
     def summary(self) -> dict[str, object]:
-        """Facts for people: size, and how the threads asked for compare with the cores."""
+        """Facts for `cotenant show`: size, and the ratio of requested threads to cores."""
         total, wanted = int(self.cores.sum()), int(self.threads.sum())
         facts: dict[str, object] = {
             **super().summary(),

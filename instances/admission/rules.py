@@ -70,7 +70,7 @@ def taken(free: Integers, order: Integers, threads: int) -> Integers:
 
 
 def speed_on(free: Integers, speed: Floats, order: Integers, threads: int) -> Floats:
-    """(V,) the speed of one job on the free cores (V, C) of each VM; 0 where there is none.
+    """Speed (V,) of one job on the free cores (V, C) of each VM; 0 on a VM without free cores.
 
     Added up core type by core type, fastest first, so that the same free cores give the same float
     in every scheme.

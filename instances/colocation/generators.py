@@ -120,8 +120,8 @@ def mix_places(mix: Mix, number: int, rng: np.random.Generator) -> Floats:
 def random_preferences(
     *, agents: Agents = 100, degree: int | None = None, rng: np.random.Generator
 ) -> Colocation:
-    """Different agents, each with a uniformly random strict order over the others; penalty = rank /
-    n.
+    """Different agents, each with a uniformly random strict order of the other agents; penalty =
+    rank / n.
 
     Parameters
     ----------

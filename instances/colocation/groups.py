@@ -1,5 +1,5 @@
-"""Agents of a pairing grouped by type and partner's type: the alpha at which none of them block,
-and the undecided blocking pairs within intervals.
+"""Agents of a pairing grouped by type and partner's type: the least alpha without blocking pair,
+and the pairs that may block within intervals.
 """
 
 from __future__ import annotations

@@ -122,7 +122,9 @@ def require_intervals(instance: Colocation, option: str, value: object) -> tuple
 
 
 def compared(instance: Colocation, uncertainty: Uncertainty = "none") -> tuple[Floats, Floats]:
-    """Penalties that an agent may leave, and those that it may obtain, shape (T, T) each."""
+    """Penalties to compare, shape (T, T) each: of an agent's present partner and of another one,
+    under a rule for uncertain penalties.
+    """
     if uncertainty == "none":
         return instance.penalty, instance.penalty
     low, high = require_intervals(instance, "uncertainty", uncertainty)
@@ -167,8 +169,8 @@ def better_partners(
     alpha_mode: AlphaMode = "penalty-points",
     others: Floats | None = None,
 ) -> Integers:
-    """For each of some increasing penalties, the number of them that an agent would gain by: a
-    prefix. O(m log m).
+    """For each of some ascending penalties, the length of the prefix of penalties by which an agent
+    would gain. O(m log m).
 
     Parameters
     ----------

@@ -1,5 +1,5 @@
-"""The twenty workloads of the papers and the synthetic contention model that stands in for their
-penalty matrix.
+"""Twenty workloads of the papers, and the synthetic contention model used in place of their
+unpublished penalty matrix.
 
 The measured 20 x 20 matrix of thesis fig. 2.8 was only ever a picture. What the text states of it:
 an entry is the throughput lost beside a co-runner; penalties come from cache and memory bandwidth;
@@ -78,7 +78,7 @@ class ContentionModel:
     seed: int = 2017
 
     def penalties(self, bandwidth: Floats) -> Floats:
-        """(T, T) synthetic penalties of types of these bandwidths [GB/s], to four decimals."""
+        """Synthetic penalties (T, T) of types with these bandwidths [GB/s], to four decimals."""
         rng = np.random.default_rng(self.seed)
         demand = np.asarray(bandwidth, dtype=float)
         types = len(demand)

@@ -29,7 +29,7 @@ class GroupsDocument(document_of(Groups)):  # type: ignore[misc]
     )
 
     def content(self) -> dict[str, Any]:
-        """The fields by name, those of the table as arrays."""
+        """Fields of the instance by name, with the penalty table as arrays."""
         found: dict[str, Any] = super().content()
         if found.pop("table"):
             for place, group in enumerate(self.table):

@@ -13,8 +13,8 @@ from .penalties import units
 
 @validate_options
 def check(instance: Groups, grouping: Grouping) -> None:
-    """Raise InfeasibleSolution, naming the first broken rule, unless a grouping places
-    every job once, no group larger than its machine or forbidden, on the machines there are.
+    """Raise InfeasibleSolution, naming the first broken constraint, unless a grouping places every
+    job once, with no group forbidden or larger than its machine, on the available machines.
     """
     members, where = grouping.members, grouping.where
     classes, machines = len(instance.seats), instance.machines

@@ -130,9 +130,9 @@ def curves_csv(
     seats: Seats = 4,
     machines: Machines | None = None,
 ) -> Groups:
-    """Measured sensitivity curves: `job,pressure,penalty` or `job,pressure,slowdown`, one row a run
-    of a job beside a bubble of that pressure, perhaps with the `class` of machines; the table of
-    jobs, `job,pressure` and perhaps `count`, says what each puts on the others.
+    """Read measured sensitivity curves: `job,pressure,penalty` or `job,pressure,slowdown`, one row
+    per run of a job beside a bubble of that pressure, optionally with the `class` of machines; the
+    table of jobs, `job,pressure` and optionally `count`, states the pressure that each job exerts.
 
     Runs of one job at one pressure become their mean, and a curve that falls is made to rise
     (`rising`); between its points it is a straight line.

@@ -57,8 +57,8 @@ def _number(instance: Groups, place: int, least: int) -> int:
 
 
 def groups_listed(instance: Groups, place: int, full: bool = False) -> Integers:
-    """(N, seats) every multiset of types that the jobs at hand can form on a machine of a class,
-    without those that leave more seats empty than there are to spare.
+    """Multisets of types (N, seats) that the available jobs can form on a machine of a class,
+    without those that leave more empty seats than there are.
 
     Parameters
     ----------

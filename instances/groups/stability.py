@@ -218,7 +218,7 @@ def _willing(
     instance: Groups, grouping: Grouping, least: int
 ) -> Iterator[tuple[int, Integers, Integers, Integers]]:
     """For each class: its full groups (N, k), the number of jobs that gain at each seat, and the
-    multiplicity of the seat's type at its first seat (0 at the others).
+    multiplicity of the seat's type at its first seat (0 at later ones).
     """
     losses = Losses(instance, grouping)
     for place in _places(instance):
@@ -235,7 +235,7 @@ def _willing(
 
 
 def times_of(rows: Integers) -> Integers:
-    """Multiplicity of a type in its group at its first seat, 0 at the others, shape (N, S)."""
+    """Multiplicity of a type in its group at its first seat, 0 at later ones, shape (N, S)."""
     number = np.zeros_like(rows)
     for seat in range(rows.shape[1]):
         new = rows[:, seat] >= 0

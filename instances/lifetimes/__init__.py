@@ -214,8 +214,8 @@ def arrivals(
     every: Annotated[int, AtLeast(1, "seconds")] = 300,
     rng: np.random.Generator,
 ) -> Lifetimes:
-    """VMs of a cloud by its rough shape, many of them small and short-lived, on servers of 32 cores
-    and 96 GB, looked at for some hours.
+    """Generate VMs of a cloud, many of them small and short-lived, on servers of 32 cores and 96
+    GB, during some hours.
 
     Parameters
     ----------

@@ -114,7 +114,7 @@ class Linear(Homogeneous):
         return total_by(market.user, market.work * cores, market.users)
 
     def replies(self, market: Market, price: Floats) -> Floats:
-        """(J,) cores that each user buys at these prices."""
+        """Cores (J,) that each user buys at given prices."""
         value = market.work / price[market.server]
         best = np.zeros(market.users)
         np.maximum.at(best, market.user, value)
@@ -125,7 +125,7 @@ class Linear(Homogeneous):
 
 
 class QuasiLinear(Linear):
-    """v_i = sum w x - (money spent), of which no more than the budget.
+    """Quasi-linear utility v_i = sum w x - (money spent), with at most the budget spent.
 
     The equilibrium maximizes sum B_i log u_i with u_i = max(v, B exp(v / B - 1)), v = sum w x:
     money that a user keeps, where v < B, is worth itself. Cole and others 2017, section 4.
@@ -149,7 +149,7 @@ class QuasiLinear(Linear):
         return Linear().utilities(market, cores) + kept
 
     def replies(self, market: Market, price: Floats) -> Floats:
-        """(J,) cores that each user buys at these prices, none where money is worth more."""
+        """Cores (J,) that each user buys at given prices; 0 where money is worth more."""
         dear = self.best(market, price) <= market.budget
         return np.where(dear[market.user], 0.0, super().replies(market, price))
 
@@ -171,7 +171,7 @@ class ConstantElasticity(Homogeneous):
             )
 
     def replies(self, market: Market, price: Floats) -> Floats:
-        """(J,) cores that each user buys at these prices."""
+        """Cores (J,) that each user buys at given prices."""
         elasticity = 1 / (1 - self.rho)
         paid = price[market.server]
         work = np.where(market.useful, market.work, 1.0)
@@ -196,7 +196,7 @@ class CobbDouglas(Homogeneous):
         return np.where(market.active, np.exp(mean), 0.0)
 
     def replies(self, market: Market, price: Floats) -> Floats:
-        """(J,) cores that each user buys at these prices."""
+        """Cores (J,) that each user buys at given prices."""
         return _spread(market, market.work) / price[market.server]
 
 
@@ -213,7 +213,7 @@ class Leontief(Homogeneous):
         return np.where(market.active, least, 0.0)
 
     def replies(self, market: Market, price: Floats) -> Floats:
-        """(J,) cores that each user buys at these prices."""
+        """Cores (J,) that each user buys at given prices."""
         return _spread(market, market.work * price[market.server]) / price[market.server]
 
 

@@ -78,7 +78,7 @@ def population(
     groups: Count | None = None,
     rng: np.random.Generator,
 ) -> Market:
-    """Users with as many jobs each, every job of a user on a server of its own drawn at random
+    """Draw users with equal numbers of jobs, every job of a user on a different random server
     (thesis section 3.4.2).
 
     Parameters

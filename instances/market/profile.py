@@ -186,7 +186,7 @@ def _profile(table: CsvTable, where: str | None = None) -> Profile:
 
 
 def read_pool(path: PathLike) -> dict[str, float]:
-    """Parallel fraction of each workload, from a CSV of these two columns or from a profile."""
+    """Parallel fraction of each workload, from a CSV with columns for both or from a profile."""
     table = CsvTable(path, lower=True)
     if "parallel_fraction" not in table.places:
         return pool(_profile(table))

@@ -172,7 +172,9 @@ def reply_utilities(market: Market, reply: Fill) -> Floats:
 
 
 def nash_welfare(market: Market, utility: Floats) -> float:
-    """exp(sum B_i log u_i / sum B_i) over users with a useful job; 1 when there is none."""
+    """Nash welfare exp(sum B_i log u_i / sum B_i) over users with a useful job; 1 if there is
+    none.
+    """
     active = market.active
     if not active.any():
         return 1.0

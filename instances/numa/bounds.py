@@ -126,8 +126,8 @@ def scale(
     pcie_hops: Hops = THESIS.pcie_hops,
     **options: object,
 ) -> float:
-    """All cores at work on local data, for rates; every task's data as far away as it can be, for
-    power; else 1.
+    """Bound on an objective: all cores busy with local data for rates, all data at the largest
+    distance for power, else 1.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Packing: virtual machines on servers, few of them or a fair share (Xu and Yu 2014)."""
+"""Packing virtual machines onto servers: fewest servers, or fair shares (Xu and Yu 2014)."""
 
 from ..problem.registry import CsvForm, Problem
 from .answer_table import answer_table, read_table

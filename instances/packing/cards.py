@@ -145,7 +145,7 @@ def fillings(
 def on_cards(
     sizes: Sequence[int], number: Sequence[int], cards: int, units: int
 ) -> list[Filling] | None:
-    """A filling of each card in use so that all shares are on some card; None if there is none.
+    """Filling of each card in use such that every share is on one card; None if there is none.
 
     First fit decreasing, which mostly does; then every filling of a card with the largest share
     left, and the same for what is left then.

@@ -137,8 +137,8 @@ class VmTrace:
         )
 
     def densest(self, capacity: Sequence[int] = ()) -> float:
-        """The first instant at which the VMs that are alive need most of these servers by volume:
-        of the resource that they fill most of. Without a capacity, that with most VMs.
+        """First time at which the running VMs need most servers by volume of the scarcest resource;
+        without a capacity, the time with most VMs.
         """
         lives = self.start < self.end
         if not lives.any():
@@ -328,7 +328,7 @@ def _trace(
     resources: tuple[str, ...],
     labels: list[str],
 ) -> VmTrace:
-    """Group equal sizes into types; labels that stand for two sizes get a number."""
+    """Group equal sizes into types; a label shared by two sizes gets a number."""
     order = {size: place for place, size in enumerate(dict.fromkeys(sizes))}
     label_of = dict(zip(reversed(sizes), reversed(labels), strict=True))
     names = [label_of[size] for size in order]

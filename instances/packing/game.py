@@ -25,8 +25,8 @@ from .instance import Floats, Integers, Packing
 @validate_options
 @dataclass(frozen=True, eq=False)
 class FairShare:
-    """What eq. 4 defines: the normalized matrix, the normalized demands, and the dominant share all
-    users should have.
+    """Fair share of eq. 4: normalized capacities, normalized demands, and the dominant share of all
+    users.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""What is given (Packing), what an answer is (Placement), and the checker of an answer."""
+"""Instance (Packing) and solution (Placement) of packing, and the check of feasibility."""
 
 from __future__ import annotations
 
@@ -280,25 +280,25 @@ class Packing(Instance["Placement"]):
 
     @property
     def requested(self) -> Floats:
-        """(s,) `request` as it always is after validation."""
+        """Field `request` after validation, never None, shape (s,)."""
         assert self.request is not None
         return self.request
 
     @property
     def server_count(self) -> Floats:
-        """(p,) `servers` as it always is after validation."""
+        """Field `servers` after validation, never None, shape (p,)."""
         assert self.servers is not None
         return self.servers
 
     @property
     def initial_capacity(self) -> Integers:
-        """(p, k) `initial` as it always is after validation."""
+        """Field `initial` after validation, never None, shape (p, k)."""
         assert self.initial is not None
         return self.initial
 
     @property
     def server_cost(self) -> Integers:
-        """(p,) `cost` as it always is after validation."""
+        """Field `cost` after validation, never None, shape (p,)."""
         assert self.cost is not None
         return self.cost
 
@@ -329,7 +329,9 @@ class Packing(Instance["Placement"]):
 
     @property
     def size(self) -> int:
-        """All types for each VM wanted, or for a thousand VMs on each server there is."""
+        """Number of types times the number of requested VMs, or times a thousand VMs per server if
+        requests are unlimited.
+        """
         useful = self.useful
         vms, servers = useful[np.isfinite(useful)].sum(), 0.0
         if np.isinf(useful).any() or self.partial:
@@ -377,7 +379,9 @@ class Packing(Instance["Placement"]):
         return facts
 
     def document(self) -> dict[str, Any]:
-        """The fields as JSON values, but those that equal their default beside the first six."""
+        """Fields as JSON values; of those after the sixth only the ones that differ from their
+        default.
+        """
         content = super().document()
         if (self.server_cost == 1).all():
             del content["cost"]

@@ -61,7 +61,7 @@ def cards() -> Mapping[str, Card]:
 
 
 def card_named(name: str) -> Card:
-    """A GPU that is known; raises UnknownName with the others."""
+    """Known GPU model by name; raises UnknownName with the known names."""
     if name not in cards():
         raise UnknownName("card", name, cards())
     return cards()[name]

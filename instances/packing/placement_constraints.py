@@ -1,4 +1,5 @@
-"""Where VMs may run: eligible servers, limits, conflicts and zones, and the placement there is.
+"""Placement rules of VMs: eligible servers, limits, conflicts, zones and spreads; and the current
+placement.
 
 The fields of `Packing` that say so are validated, brought into one form, and checked here.
 """
@@ -92,8 +93,8 @@ def given_rules(instance: Any, names: Iterable[str] = RULES) -> list[str]:
 
 
 def refuse_rules(instance: Any, known: tuple[str, ...] = ()) -> None:
-    """Raise InvalidInstance where an instance has rules, for a method that does not know them, or
-    only some; or services, which these methods do not know.
+    """Raise InvalidInstance if an instance has placement rules or services that a method does not
+    support.
     """
     if instance.services:
         raise InvalidInstance(
@@ -177,7 +178,7 @@ def set_rules(instance: Any) -> None:
 
 
 def check_rules(instance: Any, count: Integers, kind: Integers) -> None:
-    """Decide whether a placement keeps the rules, from the fields as they are given.
+    """Check a placement against the rules, directly from the instance's fields.
 
     Parameters
     ----------

@@ -47,7 +47,7 @@ class Service:
 
 
 def covers(rates: Sequence[int], rate: int) -> Iterator[tuple[int, ...]]:
-    """Every mix of VMs that gives a rate, and no longer does without any one of them.
+    """Minimal mixes of VMs that reach a rate: removing any VM of a mix misses it.
 
     Parameters
     ----------

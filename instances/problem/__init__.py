@@ -1,4 +1,4 @@
-"""What is common to all problems: base types, errors, file format, table of problems."""
+"""Base types, errors, file format and the table of problems, shared by all problems."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    """What needs numpy is loaded when it is first asked for: a command's help needs none of it."""
+    """Import a name that needs numpy when it is first used, so that `--help` loads no numpy."""
     for module in ("base", "files", "registry"):
         if name in __all__ and hasattr(found := import_module(f".{module}", __name__), name):
             return globals().setdefault(name, getattr(found, name))

@@ -1,4 +1,4 @@
-"""An answer with names: a sentence, and rows that a person and a program can read."""
+"""Answers as a sentence and as rows labeled by the names of the instance."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ MAX_IN_SENTENCE = 3
 
 @dataclass(frozen=True)
 class AnswerTable:
-    """An answer in the words of its instance.
+    """Answer as a sentence and labeled rows.
 
     Attributes
     ----------
@@ -47,8 +47,8 @@ class AnswerTable:
 
 
 def answer_table(instance: Instance, solution: Solution, most: int | None = None) -> AnswerTable:
-    """An answer in the words of its instance, with at most `most` rows (all when None); raises
-    InfeasibleSolution when it is no answer to this instance.
+    """Answer labeled by the names of its instance, with at most `most` rows (all if None); raises
+    InfeasibleSolution if the answer is not feasible for the instance.
     """
     check(instance, solution)
     own = problem_named(instance.problem).answer_table
@@ -60,7 +60,7 @@ def answer_table(instance: Instance, solution: Solution, most: int | None = None
 
 
 def to_frame(instance: Instance, solution: Solution) -> pandas.DataFrame:
-    """All rows of an answer, labeled by the names of its instance."""
+    """All rows of an answer as a frame labeled by the names of its instance."""
     import pandas
 
     found = answer_table(instance, solution)
@@ -73,13 +73,13 @@ def to_frame(instance: Instance, solution: Solution) -> pandas.DataFrame:
 
 
 def labels(kind: str, names: Sequence[str], length: int) -> list[str]:
-    """What people call `length` things: their names, and "VM 3" where a name is only a number."""
+    """Display names of `length` things: their names, or "VM 3" where a name is only a number."""
     given = names or [str(index) for index in range(length)]
     return [f"{kind} {name}" if name.isdigit() else name for name in given]
 
 
 def join_first(parts: Sequence[str], total: int, rest: str) -> str:
-    """The first few decisions as one sentence; `rest` is what the others are."""
+    """The first few decisions of an answer as one sentence; `rest` is the noun for the others."""
     first = list(islice(parts, MAX_IN_SENTENCE))
     more = total - len(first)
     others = [f"and {more} more{f' {rest}' if more > 1 else ''}"] if more > 0 else []

@@ -1,4 +1,4 @@
-"""What every instance and solution is: a frozen, validated dataclass of arrays."""
+"""Base classes of instances and solutions: frozen, validated dataclasses of arrays."""
 
 from __future__ import annotations
 
@@ -40,7 +40,9 @@ fingerprint, by which stored results know them, as it was.
 
 
 class _OfConstructor:
-    """The signature of a class's constructor, which its metaclass's `__call__` would hide."""
+    """Descriptor that shows a class's constructor signature, which the metaclass's `__call__` would
+    hide.
+    """
 
     def __get__(self, made: Any, kind: type) -> inspect.Signature:
         if made is None:  # of the metaclass itself
@@ -50,7 +52,9 @@ class _OfConstructor:
 
 
 class SignatureErrors(type):
-    """Of classes whose constructors refuse what does not fit them as every other wrong value."""
+    """Metaclass of classes whose constructor raises InvalidOption for arguments that do not fit its
+    signature.
+    """
 
     __signature__ = _OfConstructor()
 
@@ -65,7 +69,7 @@ class SignatureErrors(type):
 
 
 class _Record(metaclass=SignatureErrors):
-    """Array-aware equality and representation for frozen dataclasses."""
+    """Equality and representation of frozen dataclasses with array fields."""
 
     def __repr__(self) -> str:
         items = [f"{name}={value}" for name, value in self._repr_items().items()]
@@ -77,7 +81,7 @@ class _Record(metaclass=SignatureErrors):
         return html_facts(type(self).__name__, self._repr_items())
 
     def _repr_items(self) -> dict[str, str]:
-        """Every field, long ones by their shape."""
+        """Fields as short texts; long arrays as their shape."""
         return {f.name: _short(getattr(self, f.name)) for f in _fields(self) if f.repr}
 
     def __eq__(self, other: object) -> bool:
@@ -92,7 +96,9 @@ class _Record(metaclass=SignatureErrors):
         return hash(tuple(v.tobytes() if isinstance(v, np.ndarray) else v for v in values))
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        """Unpickled arrays are read-only again: a method would be judged by what it changed."""
+        """Restore a pickled object with read-only arrays, so that a method cannot change its
+        instance.
+        """
         self.__dict__.update(state)
         for entry in _fields(self):
             value = getattr(self, entry.name)
@@ -100,7 +106,7 @@ class _Record(metaclass=SignatureErrors):
                 value.flags.writeable = False
 
     def replace(self, **changes: Any) -> Self:
-        """A copy with some fields changed, validated again."""
+        """Copy with some fields changed, validated again."""
         known = [f.name for f in _fields(self) if f.init]
         if unknown := [name for name in changes if name not in known]:
             raise InvalidInstance(unknown[0], "given to replace", f"one of {', '.join(known)}")
@@ -147,17 +153,19 @@ class Instance(_Record, Generic[Answer]):
         return ""
 
     def summary(self) -> dict[str, object]:
-        """A few facts for people (`cotenant show`): name and size; subclasses add theirs."""
+        """Name and size of the instance for `cotenant show`; subclasses add facts of their
+        problem.
+        """
         return {"problem": self.problem, "name": self.name, "source": self.source}
 
     def _repr_items(self) -> dict[str, str]:
-        """The first facts of the summary."""
+        """First facts of the summary."""
         facts = {name: _cut(str(value)) for name, value in self.summary().items() if value != ""}
         shown = [name for name in facts if name not in ("problem", "source")]
         return {name: facts[name] for name in shown[:_MAX_REPR_ITEMS]}
 
     def document(self) -> dict[str, Any]:
-        """The problem's own fields as JSON values, those that are given; null is infinity."""
+        """Fields of the problem as JSON values, without absent ones; null is infinity."""
         content: dict[str, Any] = {}
         for kind in field_types(type(self)):
             value = getattr(self, kind.name)
@@ -179,19 +187,19 @@ class Solution(_Record):
     cure_for_others: ClassVar[str] = "`solution` of a result is one"
 
     def to_frame(self, instance: Instance) -> pandas.DataFrame:
-        """The answer as a labeled frame: who runs where, by the names of its instance. Raises
-        InfeasibleSolution when it is no answer to this instance.
+        """Answer as a frame labeled by the names of its instance; raises InfeasibleSolution if it
+        is not feasible for the instance.
         """
         frame: pandas.DataFrame = resolve("instances.problem.answer_table:to_frame")(instance, self)
         return frame
 
     def document(self) -> dict[str, Any]:
-        """The fields as plain JSON values."""
+        """Fields as plain JSON values."""
         return {f.name: to_json_value(getattr(self, f.name)) for f in _fields(self)}
 
     @classmethod
     def from_document(cls, document: dict[str, Any]) -> Self:
-        """The inverse of `document`."""
+        """Solution whose `document` is given."""
         known = {f.name for f in dataclasses.fields(cls)}
         if unknown := set(document) - known:
             raise InvalidInstance(
@@ -213,7 +221,7 @@ def _same(left: Any, right: Any) -> bool:
 
 
 def _short(value: Any) -> str:
-    """A field in a few letters."""
+    """Value of a field as a short text."""
     if isinstance(value, np.ndarray) and value.size > 8:
         return f"array{value.shape}"
     return _cut(str(value.tolist()) if isinstance(value, np.ndarray) else repr(value))

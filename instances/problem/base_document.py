@@ -1,4 +1,4 @@
-"""The JSON documents of instances, made of declared fields (pydantic is at this edge)."""
+"""JSON documents of instances as pydantic models, generated from the declared fields."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ STRICT = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False)
 
 
 class InstanceDocument(BaseModel):
-    """The document of an instance: the fields of its class, and what all documents begin with."""
+    """JSON document of an instance: the fields of its class, and the header of all documents."""
 
     model_config = STRICT
 
@@ -35,8 +35,8 @@ class InstanceDocument(BaseModel):
     source: str = Field(default="", description="where the numbers come from")
 
     def content(self) -> dict[str, Any]:
-        """The instance's fields by name, those of inner objects beside the others; null becomes
-        infinity where it means that.
+        """Fields of the instance by name, with those of nested objects beside them; null becomes
+        infinity where the field allows it.
         """
         found: dict[str, Any] = {}
         for name, value in self:
@@ -54,12 +54,12 @@ class InstanceDocument(BaseModel):
         return found
 
     def build(self) -> Instance:
-        """The validated instance."""
+        """Validated instance of the document."""
         return self.instance_type(**self.content())
 
 
 def document_type(problem: str) -> type[InstanceDocument]:
-    """The document of a problem's instances."""
+    """Document model of a problem's instances."""
     entry = problem_named(problem)
     if entry.document:
         found: type[InstanceDocument] = resolve(entry.document)
@@ -69,7 +69,7 @@ def document_type(problem: str) -> type[InstanceDocument]:
 
 @functools.cache
 def document_of(instance_type: type[Instance]) -> type[InstanceDocument]:
-    """The document of a class of instances, by the annotations and the docstring of the class."""
+    """Document model of an instance class, generated from its annotations and docstring."""
 
     class Titled(InstanceDocument):
         model_config = ConfigDict(title=f"cotenant {instance_type.problem} instance")
@@ -86,7 +86,7 @@ def document_of(instance_type: type[Instance]) -> type[InstanceDocument]:
 
 
 def _entries(record: type) -> dict[str, dict[str, Any]]:
-    """The fields of a document as pydantic takes them, by the object that they are in."""
+    """Fields of a document as pydantic expects them, grouped by the JSON object that holds them."""
     found: dict[str, dict[str, Any]] = {"": {}}
     # a type in the line of the name, and the text below it, are two sentences
     text = re.sub(
@@ -104,7 +104,7 @@ def _entries(record: type) -> dict[str, dict[str, Any]]:
 
 
 def _json_type(field: FieldType) -> Any:
-    """The type of a field in JSON."""
+    """JSON type of a field."""
     if field.axes is None:
         kind: Any = field.hint
         if typing.get_origin(kind) is tuple:
@@ -127,7 +127,7 @@ def _json_type(field: FieldType) -> Any:
 
 
 def _bounded(kind: Any, field: FieldType) -> Any:
-    """A type of numbers whose ranges the schema names; the instance refuses what is outside."""
+    """Number type whose range the schema states; the instance refuses numbers outside it."""
     ends: dict[str, Any] = {"multipleOf": 1} if field.whole and kind is float else {}
     for limits in field.limits:
         for name, end in (
@@ -155,7 +155,7 @@ def _default(field: FieldType) -> dict[str, Any]:
 
 
 def infinite(value: list[Any]) -> list[Any]:
-    """Lists of JSON numbers with infinity for null."""
+    """Nested lists of JSON numbers with infinity in place of null."""
     if value and isinstance(value[0], list):
         return [infinite(entry) for entry in value]
     return [np.inf if entry is None else entry for entry in value]

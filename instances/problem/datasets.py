@@ -1,4 +1,4 @@
-"""Data of others, fetched on request, checked by sha256; nothing ships with the package."""
+"""Public data sets, downloaded on request and checked by sha256; none ships with the package."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from .errors import InvalidFile, InvalidOption, UnknownName, install
 
 @dataclass(frozen=True)
 class Dataset:
-    """One file of others: where it is, what it must hash to, and which format reads it."""
+    """One file of a public data set: its address, its sha256, and the format that reads it."""
 
     what: str
     url: str
@@ -41,7 +41,7 @@ DATASETS: dict[str, Dataset] = {
 
 
 def fetch(name: str, folder: str | os.PathLike[str] | None = None) -> Path:
-    """The local path of a data set, downloaded when it is not there yet.
+    """Local path of a data set, downloaded if it is absent.
 
     Raises
     ------

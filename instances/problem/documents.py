@@ -1,4 +1,4 @@
-"""What the documents of files share (pydantic lives only at this edge)."""
+"""Conversions and checks shared by all JSON documents; only these modules import pydantic."""
 
 from __future__ import annotations
 
@@ -15,7 +15,9 @@ if TYPE_CHECKING:
 
 
 class _FirstOnly:
-    """pydantic's own FailFast, which `X | None` of a union cannot hold (it has no hash)."""
+    """Annotation that stops validation at the first wrong entry; hashable, unlike pydantic's
+    FailFast.
+    """
 
     def __get_pydantic_core_schema__(self, source: Any, handler: Any) -> Any:
         return {**handler(source), "fail_fast": True}
@@ -27,7 +29,7 @@ Entries = Annotated[list[Entry], _FirstOnly()]
 
 
 def to_json_value(value: Any) -> Any:
-    """JSON values of numpy arrays and scalars; infinity becomes None, NaN is refused."""
+    """JSON values of numpy arrays and scalars; infinity becomes None, NaN raises."""
     if isinstance(value, np.ndarray):
         if value.dtype.kind == "f":
             if np.isnan(value).any():
@@ -58,7 +60,7 @@ _PLAIN = frozenset((int, str, bool, type(None)))
 
 
 def whole_json_numbers(value: Any) -> Any:
-    """The value with every number in it that is whole as an int, without a decimal point."""
+    """Value in which every number without fraction is an int."""
     if isinstance(value, dict):
         return {name: whole_json_numbers(entry) for name, entry in value.items()}
     if isinstance(value, list):
@@ -67,7 +69,7 @@ def whole_json_numbers(value: Any) -> Any:
 
 
 def from_json_value(value: Any) -> Any:
-    """The inverse of `to_json_value` for a solution's fields: None in lists is infinity."""
+    """Value of a solution's field from JSON: None in a list becomes infinity."""
     if isinstance(value, list):
         return [np.inf if entry is None else from_json_value(entry) for entry in value]
     return value
@@ -85,7 +87,7 @@ def wrong_field(error: pydantic.ValidationError) -> tuple[list[str | int], str, 
 
 
 def in_words(place: list[str | int]) -> str:
-    """A place in a document as people write it, such as "penalty[0][1]"."""
+    """Path of a field in a document as a text such as "penalty[0][1]"."""
     return "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in place).lstrip(
         "."
     )

@@ -1,4 +1,4 @@
-"""Text of others as it is handed to other programs: words of a shell's commands, and cells of CSV.
+"""Quoting of untrusted text for other programs: words of shell commands, and cells of CSV.
 
 A name or a path of others is one word of a command, never an option of it, a second command or a
 wildcard; and no cell is a formula.
@@ -18,7 +18,7 @@ from .text import sanitize_for_terminal
 
 
 def quoted(text: str) -> str:
-    """The text as one word of a shell's command, or the rest of one: nothing in it is special."""
+    """Text quoted as one word of a shell command."""
     if sanitize_for_terminal(text) == text:
         return shlex.quote(text)
     escaped = sanitize_for_terminal(text.replace("\\", r"\\").replace("'", r"\'"))
@@ -26,23 +26,23 @@ def quoted(text: str) -> str:
 
 
 def operand(path: str) -> str:
-    """The path of a file as no program takes it for an option; "-" stays standard input."""
+    """Path that no program takes for an option; "-" stays standard input."""
     return f"./{path}" if path.startswith("-") and path != "-" else path
 
 
 def file_word(path: str | os.PathLike[str]) -> str:
-    """The path of a file as a word of a command, quoted."""
+    """Path of a file, quoted as a word of a shell command."""
     return quoted(operand(os.fspath(path)))
 
 
 def command_line(words: Iterable[str]) -> str:
-    """A command as a person types it."""
+    """Shell command of some words, each quoted if needed."""
     return " ".join(map(quoted, words))
 
 
 def named_word(name: str) -> str:
-    """The name of a thing as a word of a command, quoted; raises InvalidOption when it is empty or
-    begins with a hyphen, as an option does.
+    """Name quoted as a word of a shell command; raises InvalidOption if it is empty or begins with
+    a hyphen.
     """
     if not name or name.startswith("-"):
         raise InvalidOption(
@@ -53,12 +53,12 @@ def named_word(name: str) -> str:
 
 
 def comment(text: str) -> str:
-    """A line of a shell's script that does nothing, whatever stands in it."""
+    """Comment line of a shell script that holds any text."""
     return f"# {sanitize_for_terminal(text)}"
 
 
 def csv_text(rows: Iterable[Sequence[Any]]) -> str:
-    """Rows as comma-separated values: all printable, no formula, an empty cell for None."""
+    """Rows as CSV: printable text, no formulas, an empty cell for None."""
     stream = io.StringIO()
     csv.writer(stream, lineterminator="\n").writerows(
         [_cell(value) for value in row] for row in rows
@@ -71,7 +71,7 @@ _FORMULA = tuple("=+-@\uff1d\uff0b\uff0d\uff20")
 
 
 def _cell(value: Any) -> Any:
-    """A cell as CSV holds it: text that would be a formula begins with a quote."""
+    """Value as a CSV cell; text that a spreadsheet would evaluate begins with a quote."""
     if not isinstance(value, str):
         return value
     text = sanitize_for_terminal(value)

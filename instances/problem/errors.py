@@ -1,4 +1,4 @@
-"""The error tree, and the one way a message is put together.
+"""Exceptions of the package, and the form of their messages.
 
 ::
 
@@ -22,11 +22,11 @@ from contextvars import ContextVar
 
 
 class CotenantError(Exception):
-    """Root of every error this package raises on purpose."""
+    """Base class of every exception that this package raises on purpose."""
 
 
 class InvalidInstance(CotenantError, ValueError):
-    """An instance breaks a rule of its problem; `field` names the field that does."""
+    """An instance breaks a rule of its problem; `field` is the name of the wrong field."""
 
     def __init__(self, field: str, seen: object, expected: str, cure: str = "") -> None:
         self.field = field
@@ -47,7 +47,7 @@ class InvalidInstance(CotenantError, ValueError):
 
 
 class InvalidFile(CotenantError, OSError):
-    """A file cannot be read, is not a document of this package, or cannot be written."""
+    """A file cannot be read or written, or is not a document of this package."""
 
 
 class InvalidOption(CotenantError, ValueError):
@@ -55,11 +55,11 @@ class InvalidOption(CotenantError, ValueError):
 
 
 class TimeLimitTooShort(InvalidOption):
-    """A policy that looks at no clock would take longer than its time limit, and does not begin."""
+    """A policy without a clock would exceed its time limit, and is not started."""
 
 
 class UnknownName(CotenantError, LookupError):
-    """A name that no table knows; the message lists the near ones.
+    """A name is not in a table of names; the message suggests similar names.
 
     Parameters
     ----------
@@ -86,11 +86,11 @@ class UnknownName(CotenantError, LookupError):
 
 
 class InfeasibleSolution(CotenantError):
-    """An answer breaks a rule of its instance."""
+    """A solution breaks a constraint of its instance."""
 
 
 class NoSolution(CotenantError):
-    """The instance has no feasible answer, or a heuristic that cannot repair itself found none."""
+    """The instance has no feasible solution, or a heuristic found none."""
 
 
 class NotAdded(CotenantError):
@@ -98,11 +98,11 @@ class NotAdded(CotenantError):
 
 
 class EngineError(CotenantError):
-    """A solver library failed and left nothing to report."""
+    """A solver library failed without a result."""
 
 
 class ShortOfMemory(CotenantError, MemoryError):
-    """The machine gives this process no more memory, threads or processes."""
+    """The operating system refused this process memory, threads or processes."""
 
 
 at_command_line = ContextVar("at_command_line", default=False)
@@ -110,20 +110,20 @@ at_command_line = ContextVar("at_command_line", default=False)
 
 
 def spelled(typed: str, python: str = "") -> str:
-    """How the cure of a message is written: on the command line as `-o name=value`, say, and in
-    Python as given, or without the `-o`.
-    """
+    """Cure of a message for the command line (`-o name=value`) or, without `-o`, for Python."""
     return typed if at_command_line.get() else python or typed.replace("-o ", "")
 
 
 def explain(field: str, seen: object, expected: str, cure: str = "") -> str:
-    """One sentence: the field, the value seen, what was expected, and the cure."""
+    """Message of one sentence: field, value seen, expected value, and cure."""
     text = f"{field} is {seen}; expected {expected}"
     return f"{text}. {cure}" if cure else text
 
 
 def install(extra: str) -> str:
-    """The command that installs the libraries of an extra, wherever this package came from."""
+    """Command that installs the libraries of an extra, for the way in which this package was
+    installed.
+    """
     from importlib.metadata import requires
 
     needed = (line.partition(";") for line in requires("cotenant") or ())
@@ -141,8 +141,8 @@ how many known ones where none is.
 
 
 def suggest(name: str, known: Iterable[str], listing: str = "", also: Iterable[str] = ()) -> str:
-    """Name the known entries nearest to `name`, or those that are `also` taken; when nothing is
-    near all of the known, or the command that lists them, if any.
+    """Message that suggests the known names nearest to `name` or in `also`; if none is near, all
+    known names or the command that lists them.
     """
     from difflib import SequenceMatcher
 

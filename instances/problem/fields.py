@@ -1,5 +1,5 @@
-"""Fields of instances and answers: declared in their annotations, turned into read-only arrays,
-numbers and names, and refused with the place that is wrong.
+"""Fields of instances and solutions: declared by annotations, converted to read-only arrays,
+numbers and names, and validated.
 
 `cores: Annotated[Integers, Axes("machines types"), AtLeast(0, "a number of cores")]` in a class is
 all there is to say of a field, but for its meaning, which its docstring has. `set_fields` checks
@@ -63,7 +63,7 @@ class Axes:
 
 @dataclass(frozen=True)
 class Names:
-    """Names of what an axis has, all of them or none.
+    """Field with a name for each element of an axis, or with no names.
 
     Attributes
     ----------
@@ -79,7 +79,9 @@ class Names:
 
 @dataclass(frozen=True)
 class Index:
-    """Places on an axis, from 0, or from `least` where a smaller number stands for none or all."""
+    """Field of indices on an axis, from 0, or from `least` if a smaller number means none
+    or all.
+    """
 
     axis: str
     least: int = 0
@@ -130,12 +132,12 @@ class FieldType:
 
     @property
     def required(self) -> bool:
-        """Whether an instance cannot be made without it."""
+        """Whether the field has no default."""
         return self.default is dataclasses.MISSING
 
     @property
     def dtype(self) -> Any:
-        """The type of an array's entries."""
+        """Type of the array's entries."""
         return typing.get_args(typing.get_args(self.hint)[1])[0]
 
     @property
@@ -182,7 +184,7 @@ def _field_types(record: Any) -> tuple[FieldType, ...]:
 
 
 def set_fields(instance: Any) -> dict[str, int]:
-    """Turn the fields of an instance into the arrays, numbers and names that they are declared as.
+    """Convert the fields of an instance to the arrays, numbers and names that they are declared as.
 
     Returns
     -------
@@ -236,14 +238,14 @@ def _with_index_range(
 
 
 def is_record(entry: Any) -> bool:
-    """Whether the entries of a list are of a dataclass."""
+    """Whether the entries of a list are objects of a dataclass."""
     return isinstance(entry, type) and dataclasses.is_dataclass(entry)
 
 
 def _records(
     name: str, made: Any, given: Any, lengths: Mapping[str, int], counted: Mapping[str, str]
 ) -> tuple[Any, ...]:
-    """Objects of a dataclass, from such objects or from mappings, each field as it is declared."""
+    """Objects of a dataclass, from such objects or from mappings, with every field validated."""
     if isinstance(given, str | Mapping) or not isinstance(given, Iterable):
         raise InvalidInstance(name, shortened(given), f"a list of {made.__name__}")
     types = field_types(made)
@@ -268,7 +270,7 @@ def _records(
 
 
 def _list(field: FieldType, value: Any) -> tuple[Any, ...]:
-    """The list of strings or of integers in a range, which are distinct where they are indices."""
+    """Validated list of strings or of integers in a range; indices must be distinct."""
     if typing.get_args(field.hint)[0] is str:
         if not isinstance(value, list | tuple) or not all(isinstance(one, str) for one in value):
             raise InvalidInstance(field.name, shortened(value), "a list of strings")
@@ -293,15 +295,15 @@ def decimals(value: float) -> int:
 
 
 def _is_of_numbers(value: Any) -> bool:
-    """Whether no entry is a text or truth value, which would pass for a number."""
+    """Whether no entry is a text or truth value, which numpy would convert to a number."""
     given = value if isinstance(value, np.ndarray) else np.array(value, dtype=object)
     kinds = {*map(type, given.ravel().tolist())} if given.dtype == object else {given.dtype.type}
     return not kinds & {str, bool, np.str_, np.bool_}
 
 
 def in_smaller_units(types: Sequence[FieldType], given: Mapping[str, Any]) -> dict[str, Any]:
-    """The fields that change where amounts have decimals: for each entry of their last axis all are
-    multiplied by the same power of ten, exactly, and its name says so, as in "cpu [1/10]".
+    """Fields that change if amounts have decimals: each entry of their last axis times one power of
+    ten, exactly, which its name then states, as in "cpu [1/10]".
 
     Nothing changes where one is negative or no finite number, or has too many decimals.
     """
@@ -337,7 +339,7 @@ def in_smaller_units(types: Sequence[FieldType], given: Mapping[str, Any]) -> di
 def _array(
     field: FieldType, axes: Axes, value: Any, lengths: dict[str, int], counted: Mapping[str, str]
 ) -> Any:
-    """The array of a field; the axes that no field before it has get their lengths from it."""
+    """Validated array of a field; axes not seen in earlier fields get their lengths from it."""
     name, wanted = field.name, axes.names.split()
     if value is None and axes.fill is not None:
         value = np.full([lengths[axis] for axis in wanted], axes.fill)
@@ -376,7 +378,7 @@ def _array(
 
 
 def _depth(value: Any) -> int:
-    """The number of dimensions of what may be ragged."""
+    """Number of dimensions of a possibly ragged list."""
     try:
         return np.ndim(value)
     except ValueError:
@@ -384,7 +386,7 @@ def _depth(value: Any) -> int:
 
 
 def _scalar(field: FieldType, value: Any) -> Any:
-    """A number in its range, a word or a truth value of those that a field takes."""
+    """Validated number, string or truth value of a field."""
     if field.hint not in (int, float):
         kind = OptionType.of(field.hint)
         if not kind.takes(value):
@@ -402,7 +404,7 @@ def _scalar(field: FieldType, value: Any) -> Any:
 def check_range(
     field: FieldType, values: npt.NDArray[Any], looked_at: Callable[[], Any] = lambda: True
 ) -> None:
-    """Raise InvalidInstance for the first of the values that is not in the ranges of its field.
+    """Raise InvalidInstance for the first value outside the ranges of its field.
 
     Parameters
     ----------
@@ -443,7 +445,7 @@ def _expected(field: FieldType, limits: Range) -> str:
 def set_array(
     record: object, name: str, dtype: Any, ndim: int = 1, length: int | None = None, per: str = ""
 ) -> Any:
-    """Turn a field into a read-only array of a type and number of dimensions, and return it.
+    """Convert a field to a read-only array of given type and number of dimensions, and return it.
 
     Parameters
     ----------
@@ -457,7 +459,7 @@ def set_array(
 
 
 def require_length(name: str, values: Any, length: int, per: str) -> None:
-    """Raise InvalidInstance unless there are so many values."""
+    """Raise InvalidInstance unless the number of values is `length`."""
     if len(values) != length:
         raise InvalidInstance(
             name, f"of length {len(values)}", f"{length} entries{per and f', {per}'}"
@@ -465,7 +467,9 @@ def require_length(name: str, values: Any, length: int, per: str) -> None:
 
 
 def shaped(name: str, values: Any, *shape: int) -> npt.NDArray[Any]:
-    """The values as an array of that shape, uncopied where they are one; else InvalidInstance."""
+    """Values as an array of the expected shape, without copy if they are one; raises
+    InvalidInstance otherwise.
+    """
     found: npt.NDArray[Any] = np.asarray(values)
     if found.shape != shape:
         raise InvalidInstance(name, f"an array of shape {found.shape}", f"the shape {shape}")
@@ -475,7 +479,7 @@ def shaped(name: str, values: Any, *shape: int) -> npt.NDArray[Any]:
 def raise_first_invalid(
     name: str, values: npt.NDArray[Any], wrong: npt.NDArray[np.bool_], expected: str, cure: str = ""
 ) -> None:
-    """Raise InvalidInstance for the first of the values that is wrong, if any is."""
+    """Raise InvalidInstance for the first value marked as wrong, if there is one."""
     if wrong.any():
         place = tuple(int(i) for i in np.argwhere(wrong)[0])
         where = f"[{', '.join(map(str, place))}]" if place else ""
@@ -483,7 +487,8 @@ def raise_first_invalid(
 
 
 def raise_first_broken(broken: npt.ArrayLike, words: Callable[..., str]) -> None:
-    """Raise InfeasibleSolution for the first place at which a rule is broken, if any is.
+    """Raise InfeasibleSolution for the first index at which a constraint is broken, if there is
+    one.
 
     Parameters
     ----------
@@ -494,7 +499,7 @@ def raise_first_broken(broken: npt.ArrayLike, words: Callable[..., str]) -> None
 
 
 def set_names(instance: object, name: str, length: int, of: str, kind: Names = Names("")) -> None:
-    """Set a field of names, one for each of so many things."""
+    """Set a field of names, one for each of `length` things."""
     names = getattr(instance, name)
     if isinstance(names, str) or not isinstance(names, Iterable):
         raise InvalidInstance(name, shortened(names), f"a list of strings, one per {of}")
@@ -510,7 +515,7 @@ def set_names(instance: object, name: str, length: int, of: str, kind: Names = N
 
 
 def as_number(name: str, value: Any, expected: str = "a number", cure: str = "") -> float:
-    """A number (infinite ones too) as a float."""
+    """Number (possibly infinite) as a float."""
     if (
         isinstance(value, bool)
         or not isinstance(value, int | float | np.integer | np.floating)
@@ -572,7 +577,7 @@ def frozen_array(
 
 
 def _refuse_entry(owner: str, value: Any) -> None:
-    """Raise InvalidInstance for the first entry of a regular array that is no number."""
+    """Raise InvalidInstance for the first entry of a regular array that is not a number."""
     try:
         entries = np.array(value, dtype=object)
     except (ValueError, TypeError):
@@ -593,7 +598,7 @@ def _refuse_entry(owner: str, value: Any) -> None:
 
 
 def repeated(values: Iterable[Value]) -> Value | None:
-    """The first value that has been there before; None when all differ."""
+    """First value that occurs a second time; None if all differ."""
     seen: set[Value] = set()
     for value in values:
         if value in seen:
@@ -603,7 +608,7 @@ def repeated(values: Iterable[Value]) -> Value | None:
 
 
 def set_field(instance: object, name: str, value: object) -> None:
-    """Assign to a field of a frozen dataclass while it validates itself."""
+    """Assign to a field of a frozen dataclass during validation."""
     object.__setattr__(instance, name, value)
 
 

@@ -1,5 +1,5 @@
-"""The file format: one JSON document per instance, read and written as exact inverses, and folders
-of them.
+"""File format of instances: one JSON document each, read and written as exact inverses, and folders
+of such files.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ SUFFIXES = (".json", ".json.gz")
 
 @validate_options
 def bundled() -> list[str]:
-    """The names of the bundled instances, `problem/name`, in order."""
+    """Names of the bundled instances, `problem/name`, sorted."""
     found = []
     for path in sorted(_DATA.glob("*/*")):
         for suffix in SUFFIXES:
@@ -63,7 +63,7 @@ def bundled() -> list[str]:
 
 
 def locate(source: str | os.PathLike[str]) -> Path:
-    """The file of `source`: a path, "-" for standard input, or a bundled `problem/name`."""
+    """Path of an instance: a path, "-" for standard input, or the name of a bundled instance."""
     path = Path(source)
     if os.path.isdir(path):
         raise InvalidFile(
@@ -145,7 +145,9 @@ def read(source: AnyPath, problem: str | type[Instance] | None = None) -> Instan
 
 
 def document(text: str, path: Path) -> dict[str, Any]:
-    """The content of a document of this package, of any kind; InvalidFile for others."""
+    """Content of a JSON document of this package, of any kind; raises InvalidFile for other
+    files.
+    """
     content = parse_json(text, path)
     if "cotenant" not in content:
         if known := hint(content):
@@ -167,7 +169,7 @@ def document(text: str, path: Path) -> dict[str, Any]:
 def instance_of(
     content: dict[str, Any], text: str, path: Path, problem: str | None = None
 ) -> Instance:
-    """The instance that a document holds; see `read` for what it raises."""
+    """Instance of a document; raises the errors of `read`."""
     if "result" in content:
         raise InvalidFile(f"{path} is a result, not an instance; give the instance file first")
     name = content.get("problem")
@@ -183,7 +185,7 @@ def instance_of(
 
 @validate_options
 def write(instance: Instance, path: str | os.PathLike[str]) -> Path:
-    """Write an instance as `.json` or `.json.gz`, whole or not at all; returns the path.
+    """Write an instance as `.json` or `.json.gz` atomically; return the path.
 
     A result writes itself: `result.write(path)`.
     """
@@ -202,20 +204,20 @@ def write(instance: Instance, path: str | os.PathLike[str]) -> Path:
 
 @validate_options
 def schema(problem: str) -> dict[str, Any]:
-    """The JSON Schema of a problem's instance document."""
+    """JSON Schema of a problem's instance document."""
     from .base_document import document_type
 
     return document_type(problem).model_json_schema()
 
 
 def write_text(path: str | os.PathLike[str], text: str) -> Path:
-    """Write a file whole, then rename it into place; nothing half-written is ever left."""
+    """Write a text file atomically: a complete file is renamed into place."""
     packed = Path(path).name.endswith(".gz")  # without a time stamp: equal content, equal file
     return write_bytes(path, gzip.compress(text.encode(), mtime=0) if packed else text.encode())
 
 
 def write_bytes(path: str | os.PathLike[str], data: bytes) -> Path:
-    """Write a file whole, then rename it into place; nothing half-written is ever left.
+    """Write a binary file atomically: a complete file is renamed into place.
 
     A file that was there keeps its mode, and its owner and group where this process may set them
     (not its further names by hard links). A link stays a link: the file that it names is written. A
@@ -260,7 +262,7 @@ _BINARY = getattr(os, "O_BINARY", 0)  # of Windows
 
 
 def _keep_mode(path: Path, before: os.stat_result) -> None:
-    """Give a new file owner, group and mode of the one it replaces, as far as may be."""
+    """Give a new file the owner, group and mode of the file it replaces, as far as permitted."""
     if hasattr(os, "chown"):
         for owner, group in ((before.st_uid, -1), (-1, before.st_gid)):
             with suppress(OSError):
@@ -303,7 +305,7 @@ def _validated(name: str, content: dict[str, Any], text: str, path: Path) -> Ins
 def _refuse_unknown(
     document: type[pydantic.BaseModel], content: dict[str, Any], text: str, path: Path
 ) -> None:
-    """Raise InvalidInstance for the first field that is none of the document's."""
+    """Raise InvalidInstance for the first unknown field of a document."""
     known = document.model_fields
     for name, value in content.items():
         if name not in known:
@@ -317,7 +319,9 @@ def _refuse_unknown(
 
 
 def _line_of(text: str, place: list[Any]) -> str:
-    """The text ", line N" for the first key of `place` in the file, where it stands."""
+    """Text ", line N" with the first line of the file in which a field's name occurs; "" if
+    none.
+    """
     if not place or not isinstance(place[0], str):
         return ""
     position = text.find(f'"{place[0]}"')
@@ -340,7 +344,7 @@ class Gathered:
 
     @property
     def instances(self) -> list[Instance]:
-        """The instances in order."""
+        """Instances in order."""
         return list(self.files.values())
 
     @property
@@ -359,7 +363,7 @@ SOURCE = OptionType.of(str | os.PathLike[str])
 
 @validate_options
 def read_all(sources: Iterable[str | os.PathLike[str]]) -> Gathered:
-    """Read instances of any problem from files, bundled instances and folders.
+    """Read instances of any problem from files, bundled names and folders.
 
     A folder stands for every .json and .json.gz file in it and in the folders below, in the order
     of their paths; hidden ones are passed over, and results (`cotenant solve --out`) are left out.
@@ -397,7 +401,7 @@ def read_all(sources: Iterable[str | os.PathLike[str]]) -> Gathered:
 
 
 def _documents(folder: Path) -> dict[str, Path]:
-    """Every file below a folder that could be a document, hidden ones left out, in order."""
+    """Files below a folder that may be documents, without hidden ones, in order."""
     found = (path for path in folder.rglob("*") if path.name.endswith(SUFFIXES) and path.is_file())
     shown = sorted(
         path

@@ -1,4 +1,6 @@
-"""Instances from labeled pandas: values in the order of their labels, wrong ones named."""
+"""Instances from labeled pandas objects: values reordered by label, wrong labels named in
+errors.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,7 @@ MOST_LABELS = 5
 
 
 def labels_of(index: Any, owner: str) -> list[Any]:
-    """The labels of an index, each of them once."""
+    """Labels of an index; raises InvalidInstance for a label that occurs twice."""
     if not isinstance(index, Iterable):
         raise InvalidInstance(owner, shortened(index), "a Series or a dict, with a value by label")
     found = list(index)
@@ -34,8 +36,8 @@ def labels_of(index: Any, owner: str) -> list[Any]:
 
 
 def aligned(values: Any, labels: Sequence[Any], owner: str) -> list[Any]:
-    """One value for each label: of a Series or a mapping by label, of a plain number for all.
-    Raises InvalidInstance for a label without value, or a value without label.
+    """One value for each label, from a Series or mapping by label, or from one number for all;
+    raises InvalidInstance for a missing or an unknown label.
     """
     if hasattr(values, "to_dict"):
         labels_of(values.index, owner)
@@ -51,7 +53,7 @@ def aligned(values: Any, labels: Sequence[Any], owner: str) -> list[Any]:
 
 
 def table(frame: pandas.DataFrame, rows: Sequence[Any], columns: Sequence[Any], owner: str) -> Any:
-    """The values of a frame with its rows and columns in the order of the labels given."""
+    """Values of a frame with rows and columns in the order of the given labels."""
     require_frame(frame, owner)
     first = frame.columns[0] if len(frame.columns) else None
     numbered = list(frame.index) == list(range(len(frame)))
@@ -68,7 +70,7 @@ def table(frame: pandas.DataFrame, rows: Sequence[Any], columns: Sequence[Any], 
 
 
 def axis_labels(kind: type, frames: Mapping[str, Any]) -> dict[str, list[Any]]:
-    """The labels of the axes of some fields, of the first of their frames that has each axis."""
+    """Labels of the axes of some fields, each from the first frame that has the axis."""
     found: dict[str, list[Any]] = {}
     axes = {field.name: field.axes.names.split() for field in field_types(kind) if field.axes}
     for name, frame in frames.items():
@@ -85,7 +87,7 @@ def from_labels(
     values: Mapping[str, Any],
     fields: Mapping[str, Any],
 ) -> Record:
-    """An instance of a class, with the values of fields in the order of the labels of their axes.
+    """Instance of a class, with array values in the order of their axes' labels.
 
     Parameters
     ----------
@@ -128,7 +130,7 @@ def from_labels(
 
 
 def columns_of(frame: pandas.DataFrame, names: Sequence[str], owner: str) -> list[Any]:
-    """The columns of these names, each as a list."""
+    """Columns of a frame by name, each as a list."""
     require_frame(frame, owner)
     if missing := [name for name in names if name not in frame.columns]:
         raise InvalidInstance(
@@ -138,13 +140,13 @@ def columns_of(frame: pandas.DataFrame, names: Sequence[str], owner: str) -> lis
 
 
 def require_frame(frame: Any, owner: str) -> None:
-    """Refuse what is no pandas.DataFrame."""
+    """Raise InvalidInstance for a value that is not a pandas.DataFrame."""
     if not hasattr(frame, "columns") or not hasattr(frame, "index"):
         raise InvalidInstance(owner, f"a {type(frame).__name__}", "a pandas.DataFrame")
 
 
 def places(values: Sequence[Any], labels: Sequence[Any], owner: str) -> list[int]:
-    """The place of each value among the labels."""
+    """Index of each value among the labels."""
     place = {label: number for number, label in enumerate(labels)}
     if unknown := [value for value in values if value not in place]:
         raise InvalidInstance(owner, f"{unknown[0]!r}", f"one of {first_labels(labels)}")
@@ -169,6 +171,6 @@ def _same(found: Sequence[Any], labels: Sequence[Any], owner: str) -> None:
 
 
 def first_labels(labels: Sequence[Any]) -> str:
-    """The first labels of a list, as an error has them."""
+    """First labels of a list, as error messages show them."""
     first = ", ".join(repr(label) for label in labels[:MOST_LABELS])
     return first if len(labels) <= MOST_LABELS else f"{first}, ..."

@@ -1,4 +1,4 @@
-"""Gavel's throughput file (OSDI 2020): steps a second of jobs alone and in pairs on GPUs."""
+"""Gavel's throughput file (OSDI 2020): steps per second of jobs alone and in pairs on GPUs."""
 
 from __future__ import annotations
 
@@ -42,7 +42,9 @@ class GavelTable:
 
 
 def read_gavel(path: PathLike) -> dict[str, Any]:
-    """The tables of a file, by GPU, each for `gavel_table`; raises InvalidFile."""
+    """Tables of a throughput file by kind of GPU, to be given to `gavel_table`; raises
+    InvalidFile.
+    """
     wanted = "Gavel's throughputs as JSON; a CSV matrix is read by penalty-csv or slowdown-csv"
     text = read_text(path)
     if is_trace(text):
@@ -59,7 +61,7 @@ def read_gavel(path: PathLike) -> dict[str, Any]:
 
 
 def gavel_table(path: PathLike, tables: dict[str, Any], gpu: str) -> GavelTable:
-    """The table of one GPU, in either of two forms: the project's own file, or `jobs`,
+    """Table of one kind of GPU, in either form: the project's own file, or `jobs`,
     `isolated_throughput` and `corun_throughput_of_row`.
 
     Raises
@@ -97,7 +99,7 @@ _FORM = (
 
 
 def is_trace(text: str) -> bool:
-    """Whether a text is one of Gavel's traces of jobs: by the tabs of its first line."""
+    """Whether a text is one of Gavel's job traces: its first line is separated by tabs."""
     return text.partition("\n")[0].count("\t") >= min(_COLUMNS) - 1
 
 
@@ -136,7 +138,9 @@ _KEY = re.compile(r"""\((?:'([^'\\]*)'|"([^"\\]*)"), ?([0-9]{1,9})\)""")
 
 
 def _job(text: str) -> Job:
-    """A model and its scale factor from "('name', 1)"; InvalidFile for anything else."""
+    """Model and scale factor from a text such as "('name', 1)"; raises InvalidFile for other
+    texts.
+    """
     found = _KEY.fullmatch(text)
     if found is None:
         raise InvalidFile(f"a job is called {shortened(text)}; expected ('name', 1)")
@@ -144,7 +148,9 @@ def _job(text: str) -> Job:
 
 
 def numbers_of_devices(text: str) -> dict[str, int]:
-    """The devices of each kind in a text such as "v100:512,p100:64"; raises InvalidOption."""
+    """Number of devices of each kind from a text such as "v100:512,p100:64"; raises
+    InvalidOption.
+    """
     found: dict[str, int] = {}
     for part in text.split(","):
         name, _, number = part.strip().partition(":")

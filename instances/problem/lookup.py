@@ -1,4 +1,6 @@
-"""The names of the problems; functions and classes named by texts, loaded on first use."""
+"""Names of the problems, and functions and classes named by texts, which are imported on
+first use.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +24,7 @@ PROBLEM_NAMES: tuple[str, ...] = (
 
 
 def resolve(path: str) -> Any:
-    """The object in the package that a text such as "instances.market.formats:jobs_csv" names."""
+    """Object of the package that a text such as "instances.market.formats:jobs_csv" names."""
     module, _, attribute = path.partition(":")
     root = __package__.rpartition(".instances")[0]
     return getattr(import_module(f"{root}.{module}"), attribute)

@@ -1,4 +1,4 @@
-"""What values a function takes, said once in its annotations and checked in one place.
+"""Values that a function's options accept, declared in annotations and checked by one decorator.
 
 `alpha: Annotated[float, AtLeast(0, "a least gain")] = 0.0` in a signature is all there is to say.
 `validate_options` refuses other values when the function is called from Python; the command line
@@ -29,7 +29,8 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 
 @dataclass(frozen=True)
 class Range:
-    """The numbers an option takes; `AtLeast`, `Above` and `Between` make the common ones.
+    """Interval of numbers that an option accepts; `AtLeast`, `Above` and `Between` make the common
+    ones.
 
     Attributes
     ----------
@@ -50,7 +51,7 @@ class Range:
     infinite: bool = False
 
     def holds(self, value: float) -> bool:
-        """Whether a number is in the range; NaN never is."""
+        """Whether a number is in the interval; NaN never is."""
         return (
             (
                 isinstance(value, Integral)
@@ -65,7 +66,7 @@ class Range:
 
     @property
     def words(self) -> str:
-        """The range as a message says it: "at least 1", "above 0 and at most 1"."""
+        """Interval as error messages state it: "at least 1", "above 0 and at most 1"."""
         if self.least is not None and self.most is not None:
             return f"from {_number(self.least)} to {_number(self.most)}"
         low = (
@@ -82,7 +83,7 @@ class Range:
 
 
 def AtLeast(least: float, what: str = "", *, cure: str = "", infinite: bool = False) -> Range:
-    """A number that is `least` or more."""
+    """Interval of the numbers that are at least `least`."""
     return Range(least=least, what=what, cure=cure, infinite=infinite)
 
 
@@ -94,12 +95,12 @@ def Above(
     cure: str = "",
     infinite: bool = False,
 ) -> Range:
-    """A number above `above`, and at most `most`."""
+    """Interval of the numbers above `above` and at most `most`."""
     return Range(above=above, most=most, what=what, cure=cure, infinite=infinite)
 
 
 def Between(least: float, most: float, what: str = "", *, cure: str = "") -> Range:
-    """A number from `least` to `most`, both included."""
+    """Interval of the numbers from `least` to `most`, both included."""
     return Range(least=least, most=most, what=what, cure=cure)
 
 
@@ -116,7 +117,7 @@ class OptionType:
 
     @classmethod
     def of(cls, hint: Any) -> OptionType:
-        """The rule that an annotation states; a range around a union is of its numbers."""
+        """Option type that an annotation states; a range around a union applies to its numbers."""
         return cls(tuple(_branches(hint, None)))
 
     @property
@@ -131,7 +132,7 @@ class OptionType:
 
     @property
     def values(self) -> str:
-        """Describe in words the values that this option accepts."""
+        """Description of the values that this option accepts."""
         words = list(
             dict.fromkeys(
                 text for hint, limits in self.branches if (text := _describe(hint, limits))
@@ -157,11 +158,11 @@ class OptionType:
         return not self.takes(self)
 
     def takes(self, value: Any) -> bool:
-        """Whether a value is one of the rule's."""
+        """Whether this option accepts a value."""
         return any(_takes(hint, limits, value) for hint, limits in self.branches)
 
     def check(self, name: str, value: Any) -> None:
-        """Raise InvalidOption, with what was expected, for a value that the rule refuses."""
+        """Raise InvalidOption, with the expected value, if this option does not accept a value."""
         if not self.takes(value):
             offers = getattr(type(value), "offers", "")
             raise InvalidOption(
@@ -169,7 +170,7 @@ class OptionType:
             )
 
     def array(self, value: Any) -> Any:
-        """A list as an array where one is meant, everything else as it is."""
+        """A list as an array if the option expects one; other values unchanged."""
         if not isinstance(value, list | tuple) or not any(
             _is_ndarray(typing.get_origin(hint)) for hint, _ in self.branches
         ):
@@ -179,7 +180,7 @@ class OptionType:
         return np.asarray(value)
 
     def parse(self, name: str, text: str, owner: str) -> Any:
-        """The value that a text stands for; raises InvalidOption when it stands for none."""
+        """Value of an option's text; raises InvalidOption if the text has none."""
         seen, cure = repr(text), ""
         for hint, limits in self.branches:
             found, value = _read(hint, text)
@@ -193,7 +194,7 @@ class OptionType:
 
 
 def option_types_of(function: Callable[..., Any]) -> Mapping[str, OptionType]:
-    """The rule of each annotated parameter; the return's name may be for type checkers only."""
+    """Option type of each annotated parameter; the return annotation is not evaluated."""
     given = function.func if isinstance(function, functools.partial) else function
     plain = inspect.unwrap(given)
     stated = {
@@ -212,8 +213,8 @@ def option_types_of(function: Callable[..., Any]) -> Mapping[str, OptionType]:
 
 
 def validate_options(function: Function) -> Function:
-    """The function or dataclass, refusing values that its annotations exclude before any work
-    starts, and calls that do not fit its signature.
+    """Decorate a function or dataclass so that it refuses wrong calls, and values that its
+    annotations exclude, before any work starts.
 
     Time limits of 0 or less are refused too.
 
@@ -262,7 +263,7 @@ def validate_options(function: Function) -> Function:
 def misfit(
     function: Callable[..., Any], arguments: Sequence[Any], options: Mapping[str, Any]
 ) -> str:
-    """Why a call does not fit the signature of a function or class, in words; "" where it does.
+    """Reason why a call does not fit the signature of a function or class; "" if it fits.
 
     The first of: a keyword that is none of its own, with the nearest; too many values without a
     name; one that is given twice; one that is missing.
@@ -305,7 +306,7 @@ RESERVED_IN_READERS = RESERVED_PARAMETERS - {"seed"}
 
 
 def unaliased(hint: Any) -> Any:
-    """The type behind a name that a `type` statement gives it, as numpy does from 2.5 on."""
+    """Type behind a `type` alias, which numpy uses from 2.5 on."""
     named, given = typing.get_origin(hint) or hint, typing.get_args(hint)
     if not hasattr(named, "__value__"):
         return hint
@@ -333,12 +334,12 @@ def _branches(hint: Any, limits: Range | None) -> typing.Iterator[tuple[Any, Ran
 
 
 def _takes(hint: Any, limits: Range | None, value: Any) -> bool:
-    """Whether a value is of the type, and in the range."""
+    """Whether a value is of a type and in its range."""
     return _is(hint, value) and (hint not in (int, float) or (limits or _ANY).holds(value))
 
 
 def _is(hint: Any, value: Any) -> bool:
-    """Whether a value is of a type; True for types that only checkers look at."""
+    """Whether a value is of a type; True for types that only type checkers evaluate."""
     if hint in (int, float):
         return type(value) is hint or (
             isinstance(value, Integral if hint is int else Real) and not isinstance(value, bool)
@@ -387,7 +388,7 @@ def _is(hint: Any, value: Any) -> bool:
 
 
 def _only_for_checkers(kind: type) -> bool:
-    """Whether no value is an instance of the type: it says what a value has."""
+    """Whether a type is a TypedDict or a protocol, of which no value is an instance."""
     return typing.is_typeddict(kind) or getattr(kind, "_is_protocol", False)
 
 
@@ -417,7 +418,7 @@ def _is_array(value: Any, of: Any = None) -> bool:
 
 
 def _read(hint: Any, text: str) -> tuple[bool, Any]:
-    """Whether a text is of a type, and its value."""
+    """Whether a text can be converted to a type, and its value."""
     if hint is type(None):
         return text.lower() in ("none", "null", ""), None
     if typing.get_origin(hint) is typing.Literal:

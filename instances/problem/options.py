@@ -1,4 +1,4 @@
-"""Options of methods, generators and readers: checked by name, read by annotation."""
+"""Options of methods, generators and readers: names checked, texts converted by annotation."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ Takers = Callable[..., Any] | tuple[Callable[..., Any], ...]
 
 
 def option_names(takers: Takers, reserved: Set[str] = RESERVED_PARAMETERS) -> list[str]:
-    """The options that a method, generator or reader, or any of several, takes, in order."""
+    """Names of the options that a function, or any of several functions, accepts, in order."""
     given = (inspect.signature(function).parameters.values() for function in _several(takers))
     keywords = (each for some in given for each in some if each.kind is each.KEYWORD_ONLY)
     return list(dict.fromkeys(each.name for each in keywords if each.name not in reserved))
 
 
 def accepts(function: Callable[..., Any], parameter: str) -> bool:
-    """Whether `function` takes `parameter` (or any keyword)."""
+    """Whether a function accepts a parameter (or any keyword)."""
     parameters = inspect.signature(function).parameters
     return parameter in parameters or any(
         entry.kind is entry.VAR_KEYWORD for entry in parameters.values()
@@ -35,7 +35,7 @@ def accepts(function: Callable[..., Any], parameter: str) -> bool:
 
 
 def accepted(takers: Takers, options: Mapping[str, Any]) -> dict[str, Any]:
-    """The options that one of the functions takes, of those given."""
+    """Those of the given options that one of the functions accepts."""
     functions = _several(takers)
     return {
         name: value
@@ -49,7 +49,8 @@ def require_settings(
     kind: type,
     settings: Mapping[str, Any],
 ) -> None:
-    """Refuse what a function was given beside its own parameters and is no setting either.
+    """Raise InvalidOption for a keyword that is neither a parameter of a function nor one of its
+    settings.
 
     Parameters
     ----------
@@ -65,7 +66,9 @@ def require_settings(
 def check_options(
     takers: Takers, options: Mapping[str, Any], owner: str, reserved: Set[str] = RESERVED_PARAMETERS
 ) -> None:
-    """Refuse an option that none of the functions takes, before any work starts."""
+    """Raise InvalidOption for an option that none of the functions accepts, before any work
+    starts.
+    """
     known = option_names(takers, reserved)
     for name in options:
         if name in reserved:
@@ -82,7 +85,7 @@ def check_options(
 def parse_options(
     takers: Takers, texts: Iterable[str], owner: str, reserved: Set[str] = RESERVED_PARAMETERS
 ) -> dict[str, Any]:
-    """Options from `key=value` texts, converted to the types that the takers' signatures name.
+    """Options from `key=value` texts, converted to the types of the functions' annotations.
 
     Raises
     ------
@@ -113,7 +116,7 @@ def parse_options(
 
 
 def option_name(text: str) -> str:
-    """The name in a text `name=value`, as parameters are written."""
+    """Name in a text `name=value`."""
     return text.partition("=")[0].strip().replace("-", "_")
 
 
@@ -123,7 +126,7 @@ def _several(takers: Takers) -> tuple[Callable[..., Any], ...]:
 
 @dataclass(frozen=True)
 class Option:
-    """An option of a method, generator or reader, as a list of them shows it.
+    """Name, meaning, default and values of one option, for listings.
 
     Attributes
     ----------
@@ -164,7 +167,7 @@ _SEE = re.compile(r"see `([\w.]+)`\.?")
 
 
 def described(takers: Takers) -> list[Option]:
-    """The options that a function takes, with meaning, default and values of each."""
+    """Options that some functions accept, with meaning, default and values of each."""
     found: dict[str, Option] = {}
     for function in _several(takers):
         rules, meaning_of = option_types_of(function), _meanings_of(function)

@@ -1,5 +1,4 @@
-"""A proof as a file: what is claimed of an instance, and the steps from which the verifier works it
-out again.
+"""Proof files: the claims about an instance, and the steps from which the verifier recomputes them.
 
 Everything in it is a whole number, a text, or a fraction: the verifier takes no float. A proof has
 one level, or several when a method asks for the best of one objective first and then, among the
@@ -62,7 +61,7 @@ class Level:
         return "optimal" if self.value is not None and self.value == self.bound else "gap"
 
     def document(self) -> dict[str, Any]:
-        """The claim and the steps as JSON values."""
+        """Claim and steps as JSON values."""
         up, most = self.sense == "min", MOST_EXACT if self.claim_kind == "optimal" else MOST_DIGITS
         claim: dict[str, Any] = {
             "objective": self.objective,
@@ -80,7 +79,7 @@ class Level:
 
 @dataclass(frozen=True)
 class Proof:
-    """A claim about an instance that the verifier accepts or refuses.
+    """Claims about an instance, which the verifier accepts or refuses.
 
     Attributes
     ----------
@@ -98,11 +97,11 @@ class Proof:
 
     @property
     def complete(self) -> bool:
-        """Whether nothing is left open: every level says more than a gap."""
+        """Whether every level claims more than a gap."""
         return all(level.claim_kind != "gap" for level in self.levels)
 
     def document(self, name: str, sha256: str) -> dict[str, Any]:
-        """The proof as JSON values, of the instance of that name and (unpacked) sha256."""
+        """Proof as JSON values, for an instance's name and the sha256 of its (unpacked) file."""
         first, *rest = [level.document() for level in self.levels]
         return {
             "cotenant_proof": VERSION,
@@ -117,13 +116,15 @@ class Proof:
         }
 
     def write(self, path: str | os.PathLike[str], name: str, sha256: str) -> Path:
-        """Write the proof as `.json` or `.json.gz`, whole or not at all."""
+        """Write the proof as `.json` or `.json.gz` atomically."""
         text = json.dumps(self.document(name, sha256), allow_nan=False, separators=(",", ":"))
         return write_text(path, text + "\n")
 
 
 def written(value: Fraction, *, up: bool, most: int = MOST_DIGITS) -> int | str:
-    """A fraction as proofs hold it, rounded up or down when long (as the verifier allows)."""
+    """Fraction in the form of proof files; a long one is rounded up or down, as the verifier
+    allows.
+    """
     if value.denominator >= 10**most:
         over = 10 ** (MOST_DIGITS // 2) * (value.denominator // abs(value.numerator) + 1)
         low = value.numerator * over // value.denominator
@@ -132,5 +133,5 @@ def written(value: Fraction, *, up: bool, most: int = MOST_DIGITS) -> int | str:
 
 
 def multipliers(numbers: Iterable[int], over: int) -> dict[str, Any]:
-    """Whole numbers with one denominator, as the steps of proofs hold lists of fractions."""
+    """Integers with a common denominator, in the form of proof files."""
     return {"over": over, "numbers": [int(number) for number in numbers]}

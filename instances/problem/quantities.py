@@ -1,4 +1,4 @@
-"""Kubernetes quantities, exactly: 500m, 2, 1.5Gi, 1e3, 12E."""
+"""Exact values of Kubernetes quantities: 500m, 2, 1.5Gi, 1e3, 12E."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _SUFFIXES = {
 
 @lru_cache(maxsize=4096)
 def quantity(text: str) -> Fraction:
-    """The exact value of a quantity.
+    """Exact value of a quantity.
 
     Raises
     ------
@@ -43,7 +43,7 @@ def quantity(text: str) -> Fraction:
 
 
 def measured(text: str) -> Fraction | None:
-    """The exact value of a quantity, 0 or more; None where a text is none."""
+    """Exact value of a nonnegative quantity; None if the text is no quantity."""
     try:
         value = quantity(text)
     except ValueError:
@@ -52,7 +52,7 @@ def measured(text: str) -> Fraction | None:
 
 
 def amount(value: Fraction, resource: str) -> int:
-    """A value in the scheduler's whole unit, rounded up as it does: thousandths of a CPU, and units
-    (bytes, devices) of everything else.
+    """Quantity in the scheduler's integer unit, rounded up: thousandths of a CPU, or single units
+    (bytes, devices) of other resources.
     """
     return -((-value * (1000 if resource == "cpu" else 1)) // 1)

@@ -1,5 +1,5 @@
-"""The one reader of files: bounded, whole or a clear error; text, CSV and JSON; and what a file
-given in place of another is.
+"""Reader of all files: limited size, complete content or an error; text, CSV and JSON; hints on
+files of another kind.
 """
 
 from __future__ import annotations
@@ -59,7 +59,9 @@ _GZIP = b"\x1f\x8b"
 
 
 def file_limit() -> int:
-    """Bytes read of a file at most; raises InvalidOption for a bad COTENANT_FILE_LIMIT."""
+    """Maximum number of bytes read from a file; raises InvalidOption for a bad
+    COTENANT_FILE_LIMIT.
+    """
     given = os.environ.get(LIMIT_VARIABLE, "").strip()
     if not given:
         return FILE_LIMIT
@@ -73,7 +75,7 @@ def file_limit() -> int:
 
 
 def is_standard_input(path: str | os.PathLike[str]) -> bool:
-    """Whether a path means standard input, or what a shell hands over in its place."""
+    """Whether a path is standard input ("-") or the pipe of a shell's process substitution."""
     text = os.fspath(path)
     return text in STANDARD_INPUT or (
         text.startswith(_HANDED) and text.removeprefix(_HANDED).isdecimal()
@@ -81,8 +83,8 @@ def is_standard_input(path: str | os.PathLike[str]) -> bool:
 
 
 def read_bytes(path: str | os.PathLike[str]) -> bytes:
-    """The content of a regular file, or of standard input ("-" or /dev/stdin), gunzipped when it is
-    a gzip file.
+    """Content of a regular file or of standard input ("-" or /dev/stdin), gunzipped if it is a gzip
+    file.
 
     Raises
     ------
@@ -106,7 +108,7 @@ def read_bytes(path: str | os.PathLike[str]) -> bytes:
 
 
 def require_regular(path: str | os.PathLike[str]) -> None:
-    """Raise InvalidFile for what leads to no regular file, before another reader opens it."""
+    """Raise InvalidFile for a path that is not a regular file, before a foreign reader opens it."""
     where = os.fspath(path)
     with _in_words(where):
         _require_regular(os.stat(where).st_mode, where, "")
@@ -114,7 +116,7 @@ def require_regular(path: str | os.PathLike[str]) -> None:
 
 @contextmanager
 def _in_words(where: str) -> Iterator[None]:
-    """Say why a file cannot be read."""
+    """Context in which an operating system error becomes InvalidFile with its reason."""
     try:
         yield
     except InvalidFile:
@@ -135,12 +137,12 @@ def _in_words(where: str) -> Iterator[None]:
 
 
 def read_text(path: str | os.PathLike[str]) -> str:
-    """The text of a file (UTF-8); see `read_bytes`."""
+    """Text of a UTF-8 file; raises the errors of `read_bytes`."""
     return decoded(read_bytes(path), path)
 
 
 def read_toml(path: str | os.PathLike[str]) -> dict[str, Any]:
-    """The content of a TOML file; raises InvalidFile."""
+    """Content of a TOML file; raises InvalidFile."""
     try:
         return tomllib.loads(read_text(path))
     except (tomllib.TOMLDecodeError, RecursionError) as error:
@@ -148,7 +150,7 @@ def read_toml(path: str | os.PathLike[str]) -> dict[str, Any]:
 
 
 def decoded(data: bytes, path: str | os.PathLike[str]) -> str:
-    """The text that a file's bytes are in UTF-8; raises InvalidFile."""
+    """Text of a file's bytes in UTF-8; raises InvalidFile."""
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError:
@@ -160,15 +162,16 @@ def decoded(data: bytes, path: str | os.PathLike[str]) -> str:
 
 
 def read_lines(path: str | os.PathLike[str], text: str | None = None) -> list[str]:
-    """The lines of a text file, or of its text where that was read before; see `read_bytes`."""
+    """Lines of a text file, or of its text if that was read before; raises the errors of
+    `read_bytes`.
+    """
     text = read_text(path) if text is None else text
     require_few(text, "\r\n", "lines", os.fspath(path))
     return text.splitlines()
 
 
 def require_few(text: str, marks: str, what: str, where: str) -> None:
-    """Raise InvalidFile when a text holds so many lines, lists or numbers that to take it apart is
-    too much.
+    """Raise InvalidFile if a text has more lines, lists or numbers than can be parsed.
 
     Parameters
     ----------
@@ -187,8 +190,8 @@ def require_few(text: str, marks: str, what: str, where: str) -> None:
 def csv_rows(
     text: str, path: str | os.PathLike[str], delimiter: str = ","
 ) -> Iterator[tuple[int, list[str]]]:
-    """The rows of a CSV text that hold anything, each with its (last) line's number; letters with
-    accents are taken in one form (NFC), so that names that look the same are the same.
+    """Nonempty rows of a CSV text, each with the number of its (last) line; letters with accents
+    are normalized (NFC), so that names that look the same are equal.
     """
     where = os.fspath(path)
     text = unicodedata.normalize("NFC", text)
@@ -212,7 +215,7 @@ def csv_rows(
 
 
 def parse_json(text: str, path: str | os.PathLike[str], wanted: str = "") -> dict[str, Any]:
-    """A JSON object from `text`; see `parse_any_json`."""
+    """JSON object of a text; raises the errors of `parse_any_json`."""
     content = parse_any_json(text, path, wanted)
     if not isinstance(content, dict):
         known = hint(content)
@@ -225,12 +228,14 @@ def parse_json(text: str, path: str | os.PathLike[str], wanted: str = "") -> dic
 
 
 def is_version(value: object, version: int) -> bool:
-    """Whether a field of a file says this version: true equals 1 in Python, and is none."""
+    """Whether a field of a file equals a version number and is an int (in Python, True
+    equals 1).
+    """
     return type(value) is int and value == version
 
 
 def parse_any_json(text: str, path: str | os.PathLike[str], wanted: str = "") -> Any:
-    """A JSON value from `text`, with finite numbers.
+    """JSON value of a text, with finite numbers only.
 
     Parameters
     ----------
@@ -250,8 +255,8 @@ def parse_any_json(text: str, path: str | os.PathLike[str], wanted: str = "") ->
 
 
 def _ordinary(text: str) -> Any:
-    """The JSON value of a text that pydantic's parser takes; ValueError for any other, and for one
-    that holds what might be refused.
+    """JSON value by pydantic's parser; raises ValueError for a text that the parser, or this
+    reader, may refuse.
 
     That parser is three times as fast as Python's, and lets the last of equal keys win, unsaid.
     But each key is followed by a colon of the text, and each other colon is within a string.
@@ -286,7 +291,7 @@ def _ordinary(text: str) -> Any:
 
 
 def _decoded(text: str, where: str, wanted: str) -> Any:
-    """The JSON value of a text by Python's decoder, or the error that says what is wrong."""
+    """JSON value by Python's decoder; raises InvalidFile with the reason and line."""
     try:
         content = _DECODER.decode(text)
     except json.JSONDecodeError as error:
@@ -349,7 +354,7 @@ _DECODER = json.JSONDecoder(
 
 
 def _from_file(where: str, limit: int) -> bytes:
-    """The bytes of a regular file; to open anything else may block or do something."""
+    """Content of a regular file; others are not opened, since that may block or have effects."""
     _require_regular(os.stat(where).st_mode, where)
     flags = ("O_NONBLOCK", "O_NOCTTY", "O_CLOEXEC", "O_BINARY")  # those there are on this system
     stream = os.open(where, os.O_RDONLY | sum(getattr(os, name, 0) for name in flags))
@@ -382,7 +387,7 @@ def _from_standard_input(where: str, limit: int) -> bytes:
 
 
 def _read_up_to(stream: int, limit: int, wait: Callable[[], None] = lambda: None) -> bytes:
-    """Everything there is, or just more than the limit; `wait` is called before each part."""
+    """Content of a stream up to one byte more than the limit; `wait` is called before each part."""
     parts: list[bytes] = []
     left = limit + 1
     while left > 0:
@@ -407,12 +412,12 @@ def _require_regular(
 
 
 def _raise(size: int) -> str:
-    """How a limit of so many bytes is set."""
+    """Sentence on how to raise the limit to a number of bytes."""
     return f"set {LIMIT_VARIABLE} to read it, as in {LIMIT_VARIABLE}={math.ceil(size / 1e6)}MB"
 
 
 def _too_long(where: str, limit: int, size: int | None = None) -> InvalidFile:
-    """The error of a file that is too long; its size is not known of a stream."""
+    """Error for a file above the size limit; the size of a stream is unknown."""
     long = f"{size / 1e6:.6g}" if size is not None else f"more than {limit / 1e6:g}"
     return InvalidFile(
         f"{where} holds {long} MB; at most {limit / 1e6:g} MB are read; "
@@ -431,19 +436,19 @@ def _cut(text: str) -> str:
 
 
 def is_kubernetes(content: Any) -> bool:
-    """Whether JSON is an object of Kubernetes, such as a List of them."""
+    """Whether a JSON value is a Kubernetes object, such as a List."""
     kind = content.get("kind") if isinstance(content, dict) else None
     return isinstance(kind, str) and "apiVersion" in content
 
 
 def hint(content: Any) -> str:
-    """A sentence on what JSON looks like and what takes it; "" where nothing is known of it."""
+    """Sentence on which command or format reads a JSON value; "" if unknown."""
     reads = "this looks like a Kubernetes List: `cotenant advise nodes FILE` reads it"
     return reads * is_kubernetes(content)
 
 
 def document_kind(content: Any) -> str:
-    """Which document of this package JSON is, and what takes it; "" for anything else."""
+    """Sentence on which document of this package a JSON value is; "" if it is none."""
     if not isinstance(content, dict):
         return ""
     if "cotenant_proof" in content:
@@ -456,7 +461,9 @@ def document_kind(content: Any) -> str:
 
 
 def instead_of_json(text: str, error: json.JSONDecodeError, where: str, wanted: str) -> str:
-    """A sentence on a file that is JSON in lines, or a table; "" where it is neither."""
+    """Sentence on a file that holds JSON lines or a table in place of one JSON value; "" if it
+    holds neither.
+    """
     if error.msg == "Extra data":
         first: Any = None
         try:

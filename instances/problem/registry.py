@@ -1,4 +1,4 @@
-"""The table of problems: what belongs to each, by name, loaded when it is first asked for."""
+"""Table of problems: the classes and functions of each by name, imported on first use."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from .options import accepts
 
 @dataclass(frozen=True)
 class CsvForm:
-    """A problem's own tables with plain headers, which `cotenant convert --from csv` knows by them.
+    """CSV tables of a problem with plain headers, which `cotenant convert --from csv` recognizes.
 
     Attributes
     ----------
@@ -71,14 +71,14 @@ class Problem:
         return self.instance.problem
 
     def solution_named(self, name: str | None) -> type[Solution]:
-        """The type of answer of that name, the first when None; raises UnknownName."""
+        """Solution class of a name, or the first one if None; raises UnknownName."""
         known = {kind.__name__: kind for kind in self.solutions}
         if name is not None and name not in known:
             raise UnknownName(f"{self.name} answer", name, known)
         return self.solutions[0] if name is None else known[name]
 
     def require(self, instance: Instance, solution: Any) -> None:
-        """Raise InfeasibleSolution unless a solution is of its types and feasible: `check`."""
+        """Raise InfeasibleSolution unless a solution has a class of the problem and is feasible."""
         if not isinstance(solution, self.solutions):
             wanted = " or ".join(kind.__name__ for kind in self.solutions)
             offers = getattr(type(solution), "offers", "")
@@ -96,7 +96,7 @@ class Problem:
 
 @validate_options
 def problem_named(name: str) -> Problem:
-    """The problem called `name`; raises UnknownName with the near ones."""
+    """Problem by name; raises UnknownName with similar names."""
     if name not in PROBLEM_NAMES:
         raise UnknownName("problem", name, PROBLEM_NAMES)
     problem: Problem = import_module(f"..{name}", __package__).PROBLEM
@@ -105,14 +105,14 @@ def problem_named(name: str) -> Problem:
 
 @validate_options
 def check(instance: Instance, solution: Annotated[Solution, object]) -> None:
-    """Raise InfeasibleSolution, naming the first broken rule, where, and by how much, unless our
-    own code finds `solution` feasible for `instance`.
+    """Raise InfeasibleSolution unless a solution is feasible for an instance, naming the first
+    broken constraint, where, and by how much.
     """
     problem_named(instance.problem).require(instance, solution)
 
 
 def feasible(instance: Instance, solution: Any) -> bool:
-    """Whether `check` finds a solution feasible: no solver's word is final."""
+    """Whether `check` accepts a solution for an instance."""
     try:
         problem_named(instance.problem).check(instance, solution)
     except InfeasibleSolution:
@@ -137,7 +137,7 @@ def scale(instance: Instance, objective: str, /, **options: Any) -> float:
 
 
 def known_formats(options: Iterable[str] = ()) -> dict[str, str]:
-    """Every format of `cotenant convert`, and the function that reads it.
+    """Formats of `cotenant convert`, each with the function that reads it.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Settings: frozen dataclasses whose fields a function takes as keywords of its own."""
+"""Decorator that turns the fields of a frozen settings dataclass into keywords of a function."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Returned = TypeVar("Returned")
 def with_settings(
     *, hide: Collection[str] = ()
 ) -> Callable[[Callable[..., Returned]], Callable[..., Returned]]:
-    """Let a function take the fields of its settings as keywords.
+    """Decorate a function so that it accepts the fields of its settings as keywords.
 
     Settings are the parameters whose default is an instance of a dataclass, but for `limits`.
     Signature and docstring have the fields in their place, with that instance's values as defaults;
@@ -74,7 +74,7 @@ def with_settings(
 
 
 def _with_fields(document: str, name: str, kind: type, shown: Collection[str]) -> str:
-    """A docstring, the entry of some settings replaced by what their class says of its fields."""
+    """Docstring in which the entry of a settings parameter is replaced by those of its fields."""
     section = re.search(
         r"^(?:Attributes|Parameters)\n-+\n(.*?)(?=^\S[^\n]*\n-{3,}$|\Z)",
         inspect.getdoc(kind) or "",

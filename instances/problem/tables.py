@@ -43,9 +43,9 @@ _SEPARATORS = {",": "", ";": "semicolons", "\t": "tabs", "|": "bars"}
 
 
 def separator(text: str) -> tuple[str, str]:
-    """What separates the cells of a table, by its header, and the text without Excel's line
-    "sep=;": commas, or where there is none semicolons, tabs or bars, which are what a spreadsheet
-    writes where the comma is the decimal mark.
+    """Separator of a table's cells, found in its header, and the text without Excel's line "sep=;":
+    a comma, else a semicolon, tab or bar, which spreadsheets write where the comma is the decimal
+    mark.
     """
     first, _, rest = text.partition("\n")
     if first.strip().lower().startswith("sep=") and len(first.strip()) == 5:
@@ -55,7 +55,7 @@ def separator(text: str) -> tuple[str, str]:
 
 
 class CsvTable:
-    """A CSV file whose first row names its columns; further rows are read once, as they come.
+    """CSV file whose first row names its columns; the other rows are read once, as a stream.
 
     Parameters
     ----------
@@ -116,8 +116,8 @@ class CsvTable:
             )
 
     def by_name(self, column: str, cure: str = "") -> dict[str, CsvRow]:
-        """The rows by the names in a column, in order; raises InvalidFile for a name that is empty
-        or there twice.
+        """Rows by the names in a column, in order; raises InvalidFile for an empty or repeated
+        name.
         """
         found: dict[str, CsvRow] = {}
         for row in self:
@@ -150,7 +150,7 @@ class CsvTable:
 
 @dataclass(frozen=True, slots=True)
 class CsvRow:
-    """A row of a table, with its line's number; `row["name"]` is a cell's text, or ""."""
+    """Row of a table with its line number; `row["name"]` is the text of a cell, or ""."""
 
     table: CsvTable
     line: int
@@ -161,13 +161,13 @@ class CsvRow:
         return "" if place is None else self.cells[place].strip()
 
     def word(self, column: str) -> str:
-        """A cell that is not empty."""
+        """Text of a cell; raises InvalidFile if it is empty."""
         if not self[column]:
             raise self.wrong(column, "a name")
         return self[column]
 
     def place(self, column: str, names: Sequence[str]) -> int:
-        """The index of a cell among names, in which "3" stands for "VM 3" too."""
+        """Index of a cell's text among names, where "3" also means "VM 3"."""
         word = self.word(column)
         for index, name in enumerate(names):
             if name == word or (word.isdecimal() and name.endswith(f" {word}")):
@@ -179,7 +179,7 @@ class CsvRow:
         blank: Mapping[str, float] = MappingProxyType({}), cure: str = "",
         text: str | None = None,
     ) -> float:  # fmt: skip
-        """A cell that is a number within limits (None: any number, infinite ones too), or one of
+        """Number of a cell within limits (None: any number, also infinite), or the value of one of
         the words in `blank`.
 
         `text` stands for the cell of a column that has no name of its own.
@@ -200,7 +200,9 @@ class CsvRow:
         return value
 
     def _pointed(self, word: str) -> str:
-        """A number with a decimal point, or a comma in tables that commas do not separate."""
+        """Text of a number with a decimal point, from one with a decimal comma if the separator is
+        another.
+        """
         if self.table.delimiter == ",":
             return word
         mark = "," if _DECIMAL_COMMA.fullmatch(word) else "." if "." in word else ""
@@ -213,7 +215,7 @@ class CsvRow:
         return word.replace(",", ".") if mark == "," else word
 
     def whole(self, column: str, scale: int = 1) -> int:
-        """`scale` times a cell that is a number, 0 or more; must be whole and below 2**53."""
+        """Integer `scale` times the number in a cell, at least 0 and below 2**53."""
         given = self.number(column, AMOUNT)
         value = scale * given
         if value % 1 or value >= LARGEST:
@@ -230,7 +232,7 @@ class CsvRow:
         return int(value)
 
     def exact(self, column: str, limits: Range = AMOUNT) -> Decimal:
-        """A cell that is a number within limits, 0 or more when not given, exactly."""
+        """Exact decimal number of a cell within limits (at least 0 by default)."""
         self.number(column, limits)
         with suppress(InvalidOperation):  # of an exponent beyond all
             value = Decimal(self._pointed(self[column]))
@@ -239,18 +241,18 @@ class CsvRow:
         raise self.wrong(column, f"a number of at most {_MOST_DECIMALS} decimals")
 
     def fraction(self, column: str) -> Fraction:
-        """A cell that is a number, 0 or more, exactly."""
+        """Exact nonnegative number of a cell as a fraction."""
         return Fraction(self.exact(column))
 
     def wrong(
         self, column: str, expected: str, cure: str = "", text: str | None = None
     ) -> InvalidFile:
-        """The error that a cell is not what was expected."""
+        """Error for a cell whose value is not the expected one."""
         seen = shortened(self[column] if text is None else text)
         return self.error(explain(f", column {column!r}", seen, expected, cure))
 
     def error(self, what: str) -> InvalidFile:
-        """The error of this line; `what` begins with ": " or with a place in the line."""
+        """Error for this line; `what` begins with ": " or with a column."""
         return InvalidFile(f"{self.table.path}, line {self.line}{what}")
 
 
@@ -261,8 +263,7 @@ def read_matrix(
     extra: int = 0,
     text: str | None = None,
 ) -> tuple[list[str], list[str], Floats]:
-    """Names of the rows, which stand in the first column, names of the other columns, and the
-    (rows, columns) numbers.
+    """Row names (the first column), column names, and the (rows, columns) numbers of a table.
 
     Raises
     ------
@@ -290,25 +291,25 @@ def read_matrix(
 
 
 def in_a_line(names: Sequence[str]) -> str:
-    """Names for a message: a cell may hold many lines."""
+    """Names on one line for a message, since a cell may hold line breaks."""
     text = ", ".join(" ".join(name.split()) for name in names)
     return text if len(text) <= 300 else f"{text[:297]}..."
 
 
 def places_of(names: Sequence[str], among: Sequence[str]) -> list[int]:
-    """The place of each name among others."""
+    """Index of each name among others."""
     place = {name: number for number, name in enumerate(among)}
     return [place[name] for name in names]
 
 
 def plain_forms() -> dict[str, CsvForm]:
-    """The plain tables of each problem that has some."""
+    """Plain CSV tables of each problem that has them."""
     found = {name: problem_named(name).csv_form for name in PROBLEM_NAMES}
     return {name: plain for name, plain in found.items() if plain is not None}
 
 
 def plain_form(path: PathLike) -> str:
-    """The format whose plain header a table has, or the main table of a folder.
+    """Format of a table, or of a folder's main table, by its header.
 
     Raises
     ------
@@ -368,7 +369,7 @@ def plain_form(path: PathLike) -> str:
 
 
 def tables_of(path: PathLike, main: str, **given: str | None) -> tuple[Path, dict[str, Path]]:
-    """The main table, and those of the others that there are.
+    """Paths of the main table and of the other tables of a folder that exist.
 
     Parameters
     ----------
@@ -384,7 +385,7 @@ def tables_of(path: PathLike, main: str, **given: str | None) -> tuple[Path, dic
 
 
 def _is_square(path: PathLike) -> bool:
-    """Whether a file's rows have the names of its columns, in any order."""
+    """Whether the row names of a file equal its column names, in any order."""
     if os.path.isdir(path):
         return False
     first, *others = CsvTable(path, lower=True).columns or [""]
@@ -397,7 +398,7 @@ def _words(header: str) -> set[str]:
 
 
 def unread(path: PathLike, known: Iterable[str]) -> list[str]:
-    """The tables of a folder that no reader looks at: all but those of these names."""
+    """Names of the tables in a folder that no reader uses."""
     names = set(known)
     if is_standard_input(path) or not os.path.isdir(path):
         return []

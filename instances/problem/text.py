@@ -1,4 +1,4 @@
-"""Text of others as it may be printed: no cursors, colors or directions of reading."""
+"""Foreign text made safe to print: no cursor movements, colors or changes of reading direction."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _UNPRINTABLE = re.compile(
 
 
 def sanitize_for_terminal(text: str) -> str:
-    r"""The text with each character that is a command written as its escape, like `\x1b`."""
+    r"""Text in which each control character is replaced by its escape, like `\x1b`."""
     return _UNPRINTABLE.sub(lambda found: found[0].encode("unicode_escape").decode(), text)
 
 
@@ -35,7 +35,7 @@ _IN_ASCII = str.maketrans(
 
 
 def in_ascii(text: str) -> str:
-    """The text for a terminal of ASCII: signs in words, no accents, "?" for the rest."""
+    """Text for an ASCII terminal: signs as words, no accents, "?" for other characters."""
     bare = unicodedata.normalize("NFKD", text.translate(_IN_ASCII))
     kept = "".join(letter for letter in bare if not unicodedata.combining(letter))
     return kept.encode("ascii", errors="replace").decode()
@@ -68,7 +68,7 @@ def without_unit(text: str, what: str = "") -> str:
 
 
 def html_facts(title: str, facts: Mapping[str, object]) -> str:
-    """Names and values as a small table in HTML, everything in it text."""
+    """Names and values as a small HTML table with all text escaped."""
     rows = "".join(
         f"<tr><th>{escape(sanitize_for_terminal(str(name)))}</th><td>{escape(sanitize_for_terminal(str(value)))}</td></tr>"
         for name, value in facts.items()
@@ -77,7 +77,7 @@ def html_facts(title: str, facts: Mapping[str, object]) -> str:
 
 
 def all_printable(value: Any) -> Any:
-    """Plain JSON values with every text in them printable, keys too."""
+    """JSON value in which every text, keys too, is safe to print."""
     if isinstance(value, str):
         return sanitize_for_terminal(value)
     if isinstance(value, dict):

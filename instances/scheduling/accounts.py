@@ -227,8 +227,8 @@ class Source:
         )
 
     def _in_unit(self, log: Log, nodes: list[SlurmNode]) -> tuple[Log, list[str]]:
-        """The log at the width that its jobs have in the unit; as it is for CPUs of a log whose
-        lines count them.
+        """Log with the widths of its jobs in the unit; unchanged for CPUs if the log counts
+        CPUs.
         """
         unit = unit_named(self.unit)
         if unit.resource == "cpu" and not log.queues:
@@ -241,8 +241,8 @@ class Source:
     def _parts(
         self, log: Log, unit: Unit
     ) -> tuple[dict[str, Fraction] | None, dict[str, dict[str, str]]]:
-        """Each organization's part: as given, what sshare says, or what queues bring; and what the
-        site's own rule says of it.
+        """Share of each organization, as given, by sshare, or by what queues contribute; and its
+        share by the site's own rule.
         """
         by_queue = log.queues and self.by == "account" and not self.mapping
         statuses = {queue.name: queue.weighted_share for queue in log.queues if by_queue}
@@ -309,8 +309,8 @@ def sacct(
 
 
 def waits(accounts: Accounts) -> dict[str, tuple[int, int, float]]:
-    """Account -> jobs that wait at the end of the log, their processors, and the processor seconds
-    they have waited so far; without those that their users hold.
+    """By account: number of pending jobs at the end of the log, their processors, and the processor
+    seconds waited so far; held jobs are not counted.
     """
     over = accounts.log.over
     table: dict[str, tuple[int, int, float]] = {}

@@ -10,7 +10,7 @@ from .utility import durations
 
 
 def answer_table(instance: Scheduling, schedule: Schedule, most: int | None = None) -> AnswerTable:
-    """When and where each job starts, in the order of time; those that do not start come last."""
+    """Start time and machine of each job in order of time; jobs that do not start come last."""
     length = durations(instance, schedule.machine)
     more = np.where(schedule.started, instance.width - 1, 0)
     first = np.concatenate([[0], np.cumsum(more)])
@@ -49,5 +49,5 @@ def answer_table(instance: Scheduling, schedule: Schedule, most: int | None = No
 
 
 def _taken(machine: object, all_of: object = "") -> str:
-    """The machine in words, or all of them: " 3", "s 3 4"."""
+    """Text for the machines of a job: " 3", "s 3 4"."""
     return f"s {all_of}" if " " in str(all_of) else f" {machine}"

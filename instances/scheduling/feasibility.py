@@ -1,4 +1,4 @@
-"""The checker of a schedule, whether it is greedy, and machines for given start times."""
+"""Check of schedules, test of greediness, and assignment of machines to given start times."""
 
 from __future__ import annotations
 

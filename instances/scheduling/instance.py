@@ -1,4 +1,4 @@
-"""What is given (Scheduling), and what an answer is (Schedule)."""
+"""Instance (Scheduling) and solution (Schedule) of scheduling."""
 
 from __future__ import annotations
 
@@ -282,7 +282,9 @@ class Scheduling(Instance["Schedule"]):
 
     @cached_property
     def order(self) -> Integers:
-        """(j,) jobs by organization, then as they must start: by release, then as listed."""
+        """Jobs (j,) by organization, then in the order in which they must start: by release, then
+        as listed.
+        """
         return np.lexsort((np.arange(self.jobs), self.release, self.organization))
 
     @cached_property

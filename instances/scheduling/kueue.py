@@ -121,7 +121,7 @@ def read_kueue(path: PathLike, *, strict: bool = False, text: str | None = None)
 
 
 def _items(content: Any) -> Iterator[Object]:
-    """Every object of lists within lists; those of a typed list get its kind."""
+    """Objects of nested lists; objects of a typed list get its kind."""
     if isinstance(content, list):
         for each in content:
             yield from _items(each)
@@ -183,7 +183,7 @@ def _quotas(spec: Object) -> Iterator[tuple[str, Object]]:
 
 
 def _read_queues(of_kind: Mapping[str, list[Object]], reading: _Reading) -> Iterator[str]:
-    """Fill in queues; gives what must be said about them."""
+    """Collect the queues; yield notes about them."""
     cohorts = {_name(item): item.get("spec") or {} for item in of_kind.get("Cohort", [])}
     above: dict[str, list[str]] = {}
     for item in of_kind["ClusterQueue"]:

@@ -297,8 +297,8 @@ def window(log: Log, settings: Settings, rng: np.random.Generator | None = None)
 
 
 def of_partition(log: Log, name: str) -> Log:
-    """The jobs of one partition; a job that asked for several and waits is in each of them. Raises
-    InvalidOption when none ran in it.
+    """Jobs of one partition; a pending job that requests several partitions is in each of them.
+    Raises InvalidOption if no job ran in it.
     """
     inside = np.array([each == name for each in log.partition], dtype=bool)
     if not inside.any():
@@ -389,8 +389,9 @@ def read_mapping(path: PathLike, by: str = "user") -> dict[str, str]:
 def organizations_of(
     log: Log, settings: Settings, rng: np.random.Generator
 ) -> tuple[Integers, tuple[str, ...]]:
-    """(n,) organization of each job, -1 when the mapping misses it; and their names. `rng` deals
-    users or groups; dealt jobs have no entry. Raises InvalidFile where the mapping is none.
+    """Organization (n,) of each job, -1 for one that the mapping omits; and the names of
+    organizations. `rng` assigns users or groups at random; jobs assigned this way have no entry.
+    Raises InvalidFile for a bad mapping.
     """
     labels, index = (log.groups, log.group) if settings.of_groups else (log.users, log.user)
     if settings.mapping is not None:

@@ -275,7 +275,7 @@ def _require(where: str, place: dict[str, int]) -> None:
 
 
 def _cells(line: str, mark: str, names: list[str], place: dict[str, int]) -> list[str]:
-    """The cells of a line; what is too many belongs to the name of the job."""
+    """Cells of a line; surplus cells belong to the job's name."""
     width = len(names)
     if '"' in line and mark in (",", ";", "\t"):
         quoted = next(csv.reader([line], delimiter=mark), [])

@@ -1,4 +1,4 @@
-"""How machines are divided among organizations: Zipf, evenly, or as given."""
+"""Division of machines among organizations: by Zipf's law, evenly, or as given."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""What jobs hold and a cluster has, resource by resource, and the unit in which that is counted."""
+"""Amounts of resources that jobs hold and a cluster has, and the unit in which processors are
+counted.
+"""
 
 from __future__ import annotations
 
@@ -104,7 +106,7 @@ CPUS = Unit()
 
 
 def unit_named(name: str) -> Unit:
-    """The unit that is asked for.
+    """Unit by name.
 
     Parameters
     ----------
@@ -128,7 +130,9 @@ def unit_named(name: str) -> Unit:
 
 
 def named_numbers(text: str, option: str, expected: str) -> dict[str, Fraction]:
-    """The numbers, one of them above 0, of bio=40,astro=2.5; InvalidOption names the option."""
+    """Numbers by name from a text such as "bio=40,astro=2.5", at least one above 0; InvalidOption
+    names the option.
+    """
     numbers: dict[str, Fraction] = {}
     for part in text.split(","):
         name, _, value = (word.strip() for word in part.rpartition("="))
@@ -149,7 +153,7 @@ def amount_of(amounts: Amounts, resource: str) -> int:
 
 @lru_cache(maxsize=1 << 16)
 def tres(text: str) -> Amounts:
-    """The amounts of a TRES as Slurm prints it; what is no amount is left out.
+    """Amounts of a TRES as Slurm prints it, without entries that are no amounts.
 
     Examples
     --------

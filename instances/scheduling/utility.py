@@ -1,6 +1,6 @@
-"""What a schedule is worth to an organization: the strategy-resistant utility of section 4, and the
-classic ones. psi_sp counts the units of all processors that a job takes, and of a fast machine as
-many as it does.
+"""Utilities of a schedule for an organization: the strategy-resistant utility of section 4, and the
+classic ones. psi_sp counts the units of all processors that a job takes; a unit on a fast machine
+counts as many times as the machine's speed.
 
 A utility takes an organization's started jobs as (start, processing, release) and a time t, sees
 only what has happened before t (the paper's jobs are non-clairvoyant), and is a whole number of

@@ -1,1 +1,1 @@
-"""What several test modules share: cases, machines on paper, and oracles."""
+"""Cases, simulated machines and oracles shared by test modules."""

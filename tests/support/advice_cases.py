@@ -1,4 +1,6 @@
-"""What must hold of the advice on any small state, against enumeration."""
+"""Claims that every answer of `advise` on a small state must satisfy, checked against
+enumeration.
+"""
 
 from __future__ import annotations
 
@@ -40,8 +42,8 @@ def at_most(what: str, less: Any, more: Any) -> Claim:
 
 
 def claims(seed: int, *, all_routes: bool = True) -> Iterator[Claim]:
-    """Everything that is checked of the state drawn from a seed; nothing where no pod is counted.
-    Without `all_routes` only what is asked of this state, by enumeration.
+    """Claims checked on the state drawn from a seed; none if no pod counts. Without `all_routes`
+    only those checked by enumeration.
     """
     rng = np.random.default_rng(seed)
     content = random_list(rng)
@@ -97,7 +99,9 @@ def spreads_over_nodes(seed: int) -> Iterator[Claim]:
 
 
 def _losing(state: ClusterState) -> Iterator[Claim]:
-    """The places of a lost node's pods, and that there are no more, against every placement."""
+    """Claims on the loss of a node: where its pods go, and that no more can be placed, against
+    every placement.
+    """
     cases = [(without(state, loss.hosts), loss) for loss in safe(state).steps]
     for lost, loss in cases:
         if len(state.nodes) ** len(loss.pods) > MOST_PLACEMENTS or not loss.pods:
@@ -135,7 +139,7 @@ def _repairing(state: ClusterState) -> Iterator[Claim]:
 
 
 def _filters(content: dict[str, Any], state: ClusterState) -> Iterator[Claim]:
-    """What is read of the file, and the judge's filters, against the file itself."""
+    """Claims on the reader and the scheduler filters, against the file itself."""
     scheduler, cluster = Scheduler(state), Cluster(content)
     known = {(p["metadata"]["namespace"], p["metadata"]["name"]): p for p in cluster.pods}
     other = [
@@ -282,7 +286,7 @@ def _new_pods(rng: np.random.Generator, state: ClusterState) -> Iterator[Claim]:
 
 
 def _types(rng: np.random.Generator) -> list[NodeType]:
-    """Two types of nodes, with a price and how many there are."""
+    """Two types of nodes, each with a price and a number."""
     return [
         NodeType(
             Node(
@@ -300,7 +304,7 @@ def _types(rng: np.random.Generator) -> list[NodeType]:
 def _cheapest(
     bought: Answer, still: ClusterState, types: list[NodeType], every: list[Pod]
 ) -> Iterator[Claim]:
-    """What is bought for the pending pods of a state in which nothing moves."""
+    """Claims on the nodes bought for pending pods of a state in which no pod moves."""
     free_nodes = tuple(replace(node, price=Fraction(0)) for node in still.nodes)
     still = replace(still, nodes=free_nodes)
     choices = []

@@ -1,5 +1,5 @@
-"""What else may stand in a Kubernetes state, drawn at random into one that is made: of each subject
-either much or nothing, so that no two always hide each other.
+"""Further constraints drawn into a Kubernetes state; of each kind either many or none, so that no
+two always hide each other.
 """
 
 from __future__ import annotations
@@ -23,13 +23,15 @@ def claim(name: str, volume: str = "", mode: str = "ReadWriteOnce", **spec: Any)
 
 
 def volume(name: str, labels: Item | None = None, **spec: Any) -> Item:
-    """A volume, with what it is as fields."""
+    """Persistent volume with given fields."""
     about = {"name": name, "labels": labels or {}}
     return {"kind": "PersistentVolume", "metadata": about, "spec": spec}
 
 
 def csi_node(name: str, driver: str, count: int, plugins: str = "") -> Item:
-    """How many volumes of a driver a node may have, and the plugins that migrate to it."""
+    """CSINode with the maximum number of volumes of a driver, and the plugins that migrate
+    to it.
+    """
     notes = {"storage.alpha.kubernetes.io/migrated-plugins": plugins}
     drivers = [{"name": driver, "allocatable": {"count": count}}]
     return {"kind": "CSINode", "metadata": {"name": name, "annotations": notes},
@@ -50,7 +52,7 @@ def further(rng: np.random.Generator, content: Item) -> None:
 
 
 class _Draw:
-    """The objects of a List, and what is drawn for them."""
+    """Objects of a List, and the constraints drawn for them."""
 
     def __init__(self, rng: np.random.Generator, content: Item) -> None:
         self.rng, self.items = rng, content["items"]

@@ -88,8 +88,8 @@ def state(*items: dict[str, Any]) -> ClusterState:
 
 
 def random_list(rng: np.random.Generator) -> dict[str, Any]:
-    """A List of three or four nodes and up to five pods, with whatever may stand in their way; in
-    six of ten some `further` subjects, which may go beyond what is modelled.
+    """List of three or four nodes and up to five pods with random constraints; in six of ten also
+    `further` ones, some of which are not modelled.
     """
 
     def maybe(share: float) -> bool:
@@ -153,8 +153,8 @@ def random_list(rng: np.random.Generator) -> dict[str, Any]:
 
 
 def random_spread(rng: np.random.Generator) -> dict[str, Any]:
-    """A List of two to four nodes and up to six pods of one spread over single nodes, as it comes;
-    some with a control-plane node, a cordoned one, pods that stay, or a spread over zones besides.
+    """List of two to four nodes and up to six pods of one spread over single nodes; some with a
+    control-plane node, a cordoned node, fixed pods, or a second spread over zones.
     """
     n = int(rng.integers(2, 5))
     counts = rng.multinomial(rng.integers(1, 7), np.ones(n) / n).tolist()

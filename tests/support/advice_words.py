@@ -1,4 +1,4 @@
-"""What a terminal shows of the answers about a cluster, numbers that follow from them, and files."""
+"""Printed answers about a cluster: their lines, numbers that must agree, and files."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from cotenant.cluster.report.text_report import answer_lines
 
 
 def lines_of(answer: Answer, details: bool = False) -> list[str]:
-    """An answer as it is printed."""
+    """Lines of an answer as printed."""
     return answer_lines(shown(answer), details)
 
 

@@ -52,7 +52,7 @@ class Asked:
 
 
 def width(job: Asked, unit: str) -> Fraction:
-    """How much of the unit a job holds."""
+    """Amount of the unit that a job holds."""
     kind = unit.removeprefix("kueue").removeprefix("gpu").removeprefix(":")
     gpus = {"": job.a + job.b, "a": job.a}.get(kind, 0)
     others: dict[str, Any] = {
@@ -85,7 +85,7 @@ def drawn(rng: np.random.Generator, unit: str) -> tuple[list[Asked], int]:
 
 
 def wrongs(seed: int, unit: str, folder: Path) -> Iterator[str]:
-    """Where the debts of one small log are not those by the clock."""
+    """Organizations of one small log whose debts differ from those by the clock."""
     rng = np.random.default_rng([seed, UNITS.index(unit)])
     jobs, k = drawn(rng, unit)
     kueue = unit.startswith("kueue")
@@ -148,7 +148,7 @@ def _by_clock(
     jobs: list[Asked], names: list[int], own: list[Fraction], grain: Fraction, unit: str,
     begin: int, horizon: int,
 ) -> dict[int, float]:  # fmt: skip
-    """What each is owed, in hours of the unit."""
+    """Debt to each organization in hours of the unit, by the clock."""
     instance = Scheduling(
         machines=[int(each / grain) for each in own],
         organization=[names.index(job.owner) for job in jobs],

@@ -1,4 +1,4 @@
-"""A loopback API server that answers the reads of kubectl from a state, in pages as asked for."""
+"""Loopback API server that answers kubectl's reads from a state, in pages."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def _listed(path: str, query: dict[str, list[str]], items: list[dict[str, Any]])
 
 @contextmanager
 def serving(items: list[dict[str, Any]], forbidden: str = "") -> Iterator[str]:
-    """The address of a server of these objects, of which one kind may not be listed."""
+    """Address of a server of given objects, which forbids listing one kind."""
 
     class Handler(BaseHTTPRequestHandler):
         def log_message(self, *_: object) -> None:

@@ -50,7 +50,9 @@ class SimulatedMachines:
         self._running[group] = (self.clock, machine, kinds, len(self.begun))
 
     def ended(self, seconds: float) -> list[Ended]:
-        """What ended; when nothing did, the clock goes on to the next end, so far at most."""
+        """Runs that have ended; if none has, the clock advances to the next end, by at most
+        `seconds`.
+        """
         due = [begin + self._seconds(kinds) for begin, _, kinds, _ in self._running.values()]
         if due and min(due) > self.clock:
             self.clock = min(min(due), self.clock + seconds)
@@ -59,7 +61,7 @@ class SimulatedMachines:
         return self.due()
 
     def due(self) -> list[Ended]:
-        """What has ended by now."""
+        """Runs that have ended by the present time."""
         over = [
             group
             for group, (begin, _, kinds, _) in self._running.items()

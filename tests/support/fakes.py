@@ -12,6 +12,6 @@ def interrupted(*given: object, **options: object) -> Any:
 
 
 def call_here(function: Callable[..., Any], *given: Any, hard_limit: float, **options: Any) -> Any:
-    """Call a function in this process where one of its own would be started."""
+    """Call a function in this process in place of a child process."""
     assert hard_limit > 0
     return function(*given, **options)

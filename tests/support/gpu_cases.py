@@ -98,7 +98,7 @@ def alone(state: ClusterState) -> ClusterState:
 
 
 def gpu_claims(seed: int) -> Iterator[Claim]:
-    """Everything that is checked of the state drawn from a seed; nothing where no gang waits."""
+    """Claims checked on the state drawn from a seed; none if no gang is pending."""
     rng = np.random.default_rng(seed)
     content = random_gpu_list(rng)
     state = kubernetes_state({"state.json": content})

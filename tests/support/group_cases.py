@@ -79,7 +79,7 @@ class Counted:
         return (Fraction(0),) if found is None and len(types) == 1 else found
 
     def groupings(self) -> set[tuple[Group, ...]]:
-        """Every feasible grouping, as its machines in order."""
+        """Every feasible grouping as a sorted tuple of groups."""
         instance = self.instance
         limits = [min(int(min(m, len(self.jobs))), len(self.jobs)) for m in instance.machines]
         found: set[tuple[Group, ...]] = set()
@@ -105,17 +105,17 @@ class Counted:
         return found
 
     def lost(self, group: Group) -> tuple[Fraction, ...]:
-        """What each member of a group loses that may be formed."""
+        """Penalty of each member of a feasible group."""
         found = self.loss(*group)
         assert found is not None
         return found
 
     def total(self, made: tuple[Group, ...]) -> Fraction:
-        """What all jobs lose together."""
+        """Total penalty of all jobs."""
         return sum((lost for group in made for lost in self.lost(group)), Fraction(0))
 
     def gains(self, made: tuple[Group, ...]) -> Iterator[Fraction]:
-        """Of each set of jobs that could claim a machine, what its least eager member gains."""
+        """For each set of jobs that could form a group: the least gain of a member."""
         instance = self.instance
         alike = instance.alike.tolist()
         for index, seats in enumerate(instance.seats.tolist()):
@@ -152,7 +152,7 @@ class Counted:
         return found
 
     def _moved(self, one: Group, a: int, other: Group, b: int) -> Fraction:
-        """What a job gains in the seat of another; less than nothing where that is forbidden."""
+        """Gain of a job that takes the seat of another; negative if forbidden."""
         kind = one[1][a]
         types = tuple(sorted((*other[1][:b], *other[1][b + 1 :], kind)))
         there = self.loss(other[0], types)
@@ -162,7 +162,7 @@ class Counted:
 
 
 def machines_of(grouping: Grouping) -> tuple[Group, ...]:
-    """A grouping as its machines in order."""
+    """Grouping as a sorted tuple of groups."""
     return tuple(
         sorted(
             (where, tuple(t for t in row if t >= 0))
@@ -224,7 +224,7 @@ def small(rng: np.random.Generator) -> Groups:
 
 
 def wrongs(seed: int, limits: CoreLimits | None = None) -> Iterator[str]:
-    """What is wrong with the answers to a small instance."""
+    """Errors in the answers to a small instance."""
     rng = np.random.default_rng(seed)
     try:
         instance = small(rng)

@@ -76,7 +76,9 @@ def draw(rng: np.random.Generator) -> Case | None:
 
 
 def pairings(instance: Colocation) -> list[tuple[np.ndarray, Pairing]]:
-    """Every feasible pairing once, with the partners of the agents of one that it stands for."""
+    """Every feasible pairing of types once, with the partners of the agents in one pairing of
+    agents that it represents.
+    """
     kind = instance.agent_types()
     found: dict[tuple[object, ...], tuple[np.ndarray, Pairing]] = {}
     for mate in every_matching(instance.agents):
@@ -139,15 +141,15 @@ def _blocks(
 
 
 def advised_agents_and_pairs(advice: tuple[Advice, ...]) -> tuple[int, int]:
-    """How many agents are advised to break away, and how many pairs of them would."""
+    """Number of agents advised to break away, and number of their pairs."""
     agents = sum(entry.agents for entry in advice if entry.action == "break away")
     pairs = sum(entry.agents * other.willing for entry in advice for other in entry.alternatives)
     return agents, pairs // 2
 
 
 def compare(case: Case, shares: ShareLimits = SHARE_LIMITS, *, solve: bool = True) -> Counter[str]:
-    """Hold everything that is worked out of an instance against enumeration, what is solved too if
-    so asked; what was looked at.
+    """Compare metrics, and with `solve` exact methods, with enumeration on one instance; return
+    what was compared.
     """
     instance, alpha = case.instance, case.least_gain
     every = pairings(instance)

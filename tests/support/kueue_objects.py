@@ -1,4 +1,4 @@
-"""Objects of Kueue as its documentation shows them, in both versions of its API."""
+"""Objects of Kueue in the form of its documentation, for both versions of its API."""
 
 from __future__ import annotations
 
@@ -124,5 +124,5 @@ def workload(
 
 
 def listed(items: list[Object]) -> Object:
-    """What `kubectl get ... -o json` prints."""
+    """Output of `kubectl get ... -o json` for some objects."""
     return {"apiVersion": "v1", "kind": "List", "metadata": {"resourceVersion": ""}, "items": items}

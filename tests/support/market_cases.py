@@ -1,4 +1,4 @@
-"""Tiny markets by chance, many of their answers, and what proofs say of them that is false."""
+"""Tiny random markets, many of their allocations, and false statements of proofs about them."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def drawn(seed: int, twins: bool = False, **options: Any) -> Market:
 
 
 def drawer(**usual: Any) -> Callable[..., Market]:
-    """What draws a market from a seed, with these settings of a population or others."""
+    """Function that draws a market from a seed, with given settings of a population."""
 
     def drawn(seed: int = 0, **options: Any) -> Market:
         settings = {"work": "lognormal"} | usual | options
@@ -106,16 +106,16 @@ class MarketTruth:
 
     @cached_property
     def ratios(self) -> list[list[Fraction]]:
-        """Of the divisions of whole cores among these."""
+        """Ratios of all users for each division of integer cores."""
         return [self.ratios_of(own) for whole, own in self.answers if whole]
 
     def _worth(self, job: int, cores: Fraction) -> Fraction:
-        """What a job does with some cores."""
+        """Rate of work of a job on some cores."""
         f = self.fraction[job]
         return self.work[job] * cores / (f + (1 - f) * cores) if cores else Fraction(0)
 
     def utilities(self, cores: list[Fraction]) -> list[Fraction]:
-        """What users have of some cores."""
+        """Utility of each user for some cores."""
         total = [Fraction(0)] * len(self.budget)
         for k, number in enumerate(cores):
             total[self.user[k]] += self.worth(k, number)
@@ -135,7 +135,7 @@ class MarketTruth:
         )
 
     def lie(self, proof: dict[str, Any]) -> str:
-        """What an accepted proof says that is false; "" when nothing is."""
+        """False statement of an accepted proof; "" if there is none."""
         claims = [proof["claim"], *(level["claim"] for level in proof["levels"])]
         document = proof["witness"]["cores"]
         cores = [Fraction(n, document["over"]) for n in document["numbers"]]

@@ -1,6 +1,4 @@
-"""Where measured data of others lies, if anywhere: the folder COTENANT_DATA names, else
-../shared/data beside the checkout.
-"""
+"""Folder of measured data: COTENANT_DATA, else ../shared/data beside the checkout."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Real processes: who carries a variable, what is started, and waiting for what is done at once."""
+"""Real processes: searched by an environment variable, started, and awaited."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def carrying(variable: str, value: str) -> list[Any]:
 
 
 def cotenant_process(folder: Path, *words: str, **options: Any) -> subprocess.Popen[bytes]:
-    """`cotenant WORDS` in a folder, as a process of its own; further variables by their names."""
+    """Process of `cotenant WORDS` in a folder, with further environment variables."""
     settings = {name: options.pop(name) for name in ("start_new_session",) if name in options}
     path = os.pathsep.join(entry for entry in sys.path if entry)
     return subprocess.Popen(

@@ -167,7 +167,7 @@ def decimal(value: float) -> Fraction:
 
 
 class Truth:
-    """What an answer is worth, by the definitions, agent by agent."""
+    """Values of an answer by definition, agent by agent."""
 
     def __init__(self, document: dict[str, Any], pairs: Pairs) -> None:
         self.document, self.kind = document, kinds_of(document)
@@ -228,7 +228,7 @@ def witness(document: dict[str, Any], pairs: Pairs) -> dict[str, Any]:
 def case_of(
     document: dict[str, Any], pairs: Pairs | None = None, options: Any = None, *steps: Any
 ) -> ProofCase:
-    """What a checker gets of an answer as pairs of agents."""
+    """Checker's input for an answer as pairs of agents."""
     return proved.case_of(
         document, None if pairs is None else witness(document, pairs), options, *steps
     )

@@ -52,7 +52,7 @@ def task_of(
     method: str = "",
     **options: Any,
 ) -> Task:
-    """What a producer gets."""
+    """Producer's input."""
     content = content_of(given)
     instance = given if isinstance(given, Instance) else instance_of(given, content.decode(), None)  # type: ignore[arg-type]
     return Task.of(content, instance, method, options, outcome, clock or Clock())
@@ -61,7 +61,7 @@ def task_of(
 def case_of(
     given: Instance | Document, witness: Document | None = None, options: Any = None, *steps: Any
 ) -> ProofCase:
-    """What a checker gets, whatever the instance, the answer and the steps are."""
+    """Checker's input for any instance, answer and steps."""
     document = parse(content_of(given), decimals=True)
     for name in ("cotenant", "problem", "name", "source"):
         document.pop(name, None)
@@ -69,7 +69,7 @@ def case_of(
 
 
 def judged(content: bytes, proof: Document, most_work: int = MOST_WORK) -> str:
-    """What the verifier says."""
+    """Verdict of the verifier as a text."""
     return verify(content, json.dumps(proof).encode(), most_work)
 
 
@@ -83,7 +83,7 @@ class Proved:
 
     @property
     def document(self) -> Document:
-        """The proof as it is read, each time anew."""
+        """Fresh copy of the proof's document."""
         document = self.proof.document(self.name, sha256(self.content).hexdigest())
         market: Document = json.loads(json.dumps(document, allow_nan=False))
         return market
@@ -94,7 +94,7 @@ class Proved:
 
     @property
     def value(self) -> Fraction:
-        """Of the first level, as it is claimed."""
+        """Claimed value of the first level."""
         return Fraction(self.document["claim"]["value"])
 
     @property
@@ -103,7 +103,7 @@ class Proved:
         return Fraction(self.document["claim"]["bound"])
 
     def judge(self, proof: Document) -> str:
-        """What the verifier says of another proof of the instance."""
+        """Verdict of the verifier on another proof of the instance."""
         return judged(self.content, proof)
 
     def refuses(self, change: Callable[[Document], object], *, approved: bool = False) -> None:

@@ -1,5 +1,5 @@
-"""Everything that a user may call: what `cotenant` and the packages of problems name, what the
-pages import, and what the catalogue, the readers and the generators are.
+"""Public callables: names of `cotenant` and of the problems' packages, imports of the pages,
+methods of the catalogue, readers and generators.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ _PYTHON = re.compile(r"^```python\n(.*?)^```", re.MULTILINE | re.DOTALL)
 
 @cache
 def public() -> dict[str, Callable[..., Any]]:
-    """Each of them by the place where it stands, "module:name"; also the classes that users make
-    themselves, not those that only our functions make.
+    """Public callables by "module:name", with the classes that users construct, but not those that
+    only the library constructs.
     """
     found = {}
     made = {*filter(inspect.isclass, _of_pages())}
@@ -71,7 +71,7 @@ def _inside(package: Any) -> list[str]:
 
 
 def _of_pages() -> Iterator[Any]:
-    """What the Python blocks of the pages import of this package."""
+    """Objects that Python blocks of the pages import from the package."""
     for page in (ROOT / "README.md", *(ROOT / "docs").rglob("*.md")):
         for block in _PYTHON.findall(page.read_text()):
             for node in ast.walk(ast.parse(block)):

@@ -12,7 +12,7 @@ PENALTIES = {"optimal": (0.02, 0.04), "SMR": (0.03, 0.04), "GR": (0.04, 0.05)}
 def row(
     method: str = "optimal", instance: str = "one", seed: int = 0, **changes: Any
 ) -> dict[str, Any]:
-    """A row of colocation with whatever is changed; its key says what it is of."""
+    """Row of colocation with some fields changed; its key identifies its run."""
     made: dict[str, Any] = {
         "problem": "colocation",
         "instance": instance,

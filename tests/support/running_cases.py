@@ -30,7 +30,7 @@ TRUTH = np.array([[0.1, 0.3, 0.02], [0.05, 0.2, 0.01], [0.0, 0.15, 0.05]])
 
 
 class Known(Predictor):
-    """Everything is known exactly, whatever is seen."""
+    """Predictor that knows every penalty exactly."""
 
     def __init__(self, profile: Any, matrix: Colocation) -> None:
         super().__init__(profile)
@@ -64,7 +64,7 @@ def once(name: str, kind: str) -> QueuedJob:
 
 
 class Run:
-    """A coordinator on a store, with machines on paper; jobs of these types, or these jobs."""
+    """Coordinator on a store with simulated machines, and jobs of given types."""
 
     def __init__(
         self,

@@ -33,7 +33,7 @@ def job(
 def holding(
     name: str, account: str, submit: int, start: int, run: int, resources: str, cpus: int = 2
 ) -> dict[str, str]:
-    """A line of a job that asked for and got these resources."""
+    """Line of sacct for a job that requested and got given resources."""
     return job(name, account, submit, start, run, cpus, ReqTRES=resources, AllocTRES=resources)
 
 

@@ -49,7 +49,7 @@ def small_instance(
 
 
 def wrongs(seed: int, rules: Sequence[str] = RULES) -> Iterator[str]:
-    """Where the event loop and the clock disagree on one instance."""
+    """Differences between the event loop and a simulation by clock ticks on one instance."""
     rng = np.random.default_rng(seed)
     kind = KINDS[seed % len(KINDS)]
     instance = small_instance(rng, kind)

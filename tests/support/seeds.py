@@ -14,13 +14,13 @@ def seeds(number: int, quick: int) -> list[Any]:
 
 
 def ranges(number: int, quick: int, size: int) -> list[Any]:
-    """Ranges of seeds: 0 to `quick` - 1 every time, and the others up to `number`, so many each,
-    among the slow tests.
+    """Ranges of seeds: 0 to `quick` - 1 for quick tests, and up to `number` in ranges of `size` for
+    slow ones.
     """
     slow = (range(seed, min(seed + size, number)) for seed in range(quick, number, size))
     return [range(quick), *(pytest.param(some, marks=pytest.mark.slow) for some in slow)]
 
 
 def numbers(whole: int, quick: int) -> list[Any]:
-    """How many cases a test draws: `quick` every time, and `whole` among the slow tests."""
+    """Number of cases that a test draws: `quick`, and `whole` in slow tests."""
     return [quick, pytest.param(whole, marks=pytest.mark.slow)]

@@ -1,5 +1,5 @@
-"""Small instances of sharing accelerators: ties, pairs of one type, types of one job, pairs that are
-not allowed, gangs; and what the exact methods say of them, held against every job in fractions.
+"""Small instances of accelerators (ties, pairs of one type, single jobs, forbidden pairs, gangs),
+and exact methods compared with programs over every job in fractions.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ def optima(instance: Accelerators) -> dict[str, Fraction | None]:
 
 
 def wrongs(instance: Accelerators) -> Iterator[str]:
-    """What exact methods say of an instance that programs of every job, in fractions, do not."""
+    """Differences between exact methods and programs over every job in fractions."""
     jobs = Jobs(instance)
     for name, least, best in (
         *((name, None, best) for name, best in optima(instance).items()),
@@ -113,8 +113,8 @@ def leximin_wrongs(instance: Accelerators) -> Iterator[str]:
 
 
 def filled(instance: Accelerators, *, by_entities: bool) -> np.ndarray:
-    """(T,) normalized throughputs that rise together, by one program for each level: those that it
-    names are at their most.
+    """Normalized throughputs (T,) by one program per level: all rise together, and those it names
+    are at their maximum.
     """
     due, frozen = entitlements(instance), instance.count == 0
     base = np.zeros(instance.types)

@@ -44,7 +44,7 @@ def packing(seed: int, *, limited: bool = False) -> Packing:
 def program_of(
     columns: int, *rows: tuple[Any, float, float], offset: float = 0.0, **fields: Any
 ) -> LinearProgram:
-    """A program of so many columns, with rows over all of them: coefficients, least and most."""
+    """Linear program with rows over all of its columns: coefficients, lower and upper bound."""
     builder = ProgramBuilder()
     place = builder.columns(columns, **fields)
     for coefficients, lower, upper in rows:
@@ -53,7 +53,7 @@ def program_of(
 
 
 def colocations(seeds: range, most_agents: int = 8) -> list[Colocation]:
-    """Random instances of few agents, without those that are invalid; more than half of them."""
+    """Random valid instances of few agents, more than half of the seeds."""
     drawn = []
     for seed in seeds:
         fields = random_fields(np.random.default_rng(seed), most_agents)
@@ -81,7 +81,7 @@ def gap() -> Packing:
 
 
 def shared(seed: int) -> Packing:
-    """Two or three servers for users who want as many VMs as they get, or up to a cap."""
+    """Two or three servers for users with unlimited or capped requests."""
     rng = np.random.default_rng(seed)
     instance = packing(seed)
     caps = np.where(rng.random(instance.types) < 0.6, np.inf, rng.integers(0, 4, instance.types))
@@ -128,7 +128,7 @@ def admission(seed: int) -> Admission:
 
 
 def most_speed(instance: Admission, jobs: tuple[int, ...], cores: np.ndarray) -> float:
-    """The most_total_speed speed of these jobs on one VM: threads matched with cores."""
+    """Maximum total speed of some jobs on one VM: threads matched with cores."""
     places = np.repeat(np.arange(instance.types), cores)
     threads = np.repeat(jobs, instance.threads[list(jobs)]).astype(int)
     if not len(places) or not len(threads):
@@ -218,8 +218,8 @@ def numa(seed: int) -> Numa:
 
 
 def tiny(problem: str, seed: int) -> list[tuple[object, dict[str, Fraction | None]]]:
-    """Drawn instances of a problem with their optima by method, as far as they can be enumerated
-    (None: no answer).
+    """Random instances of a problem with their optima by method, if they can be enumerated (None:
+    infeasible).
     """
     if problem == "packing":
         free, few, users = packing(seed), packing(seed, limited=True), shared(seed)

@@ -143,9 +143,7 @@ def instances(problem: str) -> strategies.SearchStrategy[Instance]:
 
 
 def renamed(instance: Any, rng: Random) -> Any:
-    """The same instance, what it numbers numbered otherwise; of scheduling the instance itself, as
-    ties there go by the numbers.
-    """
+    """Instance with its elements renumbered; unchanged for scheduling, where numbers break ties."""
     return RENAMED[instance.problem](instance, rng.permutation)
 
 

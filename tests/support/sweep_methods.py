@@ -27,7 +27,7 @@ def in_order(instance: Colocation, *, rng: np.random.Generator) -> Pairing:
 
 
 def sleeps(instance: Colocation, *, note: str) -> Pairing:
-    """Does not end; says so, with the process of its own that it started."""
+    """Method that never ends, and writes its process and a child process to a file."""
     own = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(300)"])
     said(note, f"{os.getpid()} {own.pid}")
     time.sleep(300)
@@ -46,7 +46,7 @@ def stubborn(instance: Colocation, *, note: str) -> Pairing:
 
 
 def keeps_best(instance: Colocation, *, note: str) -> Outcome:
-    """Does not end until Ctrl-C, and then hands in what it has."""
+    """Method that runs until Ctrl-C, and then returns its incumbent."""
     try:  # around the note too: who reads it sends the signal at once
         said(f"{note}.keeps", str(os.getpid()))
         said(note, str(os.getpid()))
@@ -89,7 +89,7 @@ def exits(instance: Colocation) -> Pairing:
 
 
 def spoils(instance: Colocation) -> Pairing:
-    """Changes what it is given, so that its answer looks better."""
+    """Method that changes its instance so that its answer looks better."""
     instance.penalty[:] = 0.0
     return in_order(instance, rng=np.random.default_rng(0))
 
@@ -133,9 +133,7 @@ def said(note: str, words: str) -> None:
 
 
 def waited_for(note: Path, seconds: float = 600.0, *, whole: Callable[[str], Any] = bool) -> str:
-    """The words of a note, once it is there and `whole` takes them (a file is there before what is
-    written to it).
-    """
+    """Content of a file, once it exists and `whole` accepts its content."""
     end = time.monotonic() + seconds
     while True:
         with suppress(OSError, ValueError):
@@ -174,7 +172,7 @@ print([row["method"] for row in done.rows], done.interrupted)
 
 
 def started(methods: str, note: Path, out: Path, settings: str = "") -> subprocess.Popen[str]:
-    """A comparison in a process of its own, as a user's script without a main guard."""
+    """Process of a comparison, as a user's script without a main guard."""
     path = [str(Path(__file__).resolve().parents[1])]
     own = {"note": str(note), "out": str(out), "settings": settings}
     return subprocess.Popen(

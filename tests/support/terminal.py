@@ -1,5 +1,5 @@
-"""The command line called in this process: a process of its own takes a second to load what is
-loaded here already.
+"""Command line called inside this process, which saves the second that a process needs to import
+the libraries.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from cotenant.cli import main
 
 
 def run(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
-    """What `cotenant ARGUMENTS` prints and exits with; both streams are files, as in a script."""
+    """Output and exit code of `cotenant ARGUMENTS`; both streams are files, as in a script."""
     with (
         tempfile.TemporaryFile("w+", encoding="utf-8") as out,
         tempfile.TemporaryFile("w+", encoding="utf-8") as err,
@@ -42,7 +42,7 @@ def run(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]
 
 
 def settings_file(folder: Path, **values: object) -> list[str]:
-    """The words that hand a command these settings, which are written into a file in a folder."""
+    """Options that give a command settings, which are written to a file in a folder."""
     path = folder / "settings.toml"
     # a number, a text and a list of texts are written in JSON as in TOML
     path.write_text("".join(f"{name} = {json.dumps(value)}\n" for name, value in values.items()))

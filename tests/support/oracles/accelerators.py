@@ -74,8 +74,8 @@ class Jobs:
         raised: Sequence[Fraction],
         top: int = 0,
     ) -> tuple[Fraction, list[Fraction]] | None:
-        """The least sum of `cost` (of a placement) less `top` theta such that each job has at least
-        its floor plus theta times what is `raised`, and the throughputs; None if it has none.
+        """Minimum sum of `cost` (per placement) minus `top` theta such that each job has at least
+        its floor plus theta times `raised`, with the throughputs; None if infeasible.
         """
         given, width = self.given, len(self.placements)
         rows, right = list[list[Fraction]](), list[Fraction]()
@@ -171,7 +171,9 @@ class Jobs:
         return None if found is None else -found[0]
 
     def least_cost(self, least: Fraction) -> Fraction | None:
-        """The least cost where every job has so many times what it has in 1/n of the cluster."""
+        """Minimum cost at which every job has `least` times its throughput in 1/n of the
+        cluster.
+        """
         floors = [least * self.isolated(job) for job in range(self.number)]
 
         def cost(kind: int, rates: dict[int, Fraction]) -> Fraction:
@@ -182,8 +184,8 @@ class Jobs:
         return None if found is None else found[0]
 
     def leximin(self) -> list[Fraction]:
-        """The normalized throughputs of the leximin answer, job by job: the worst is raised until
-        some job can have no more, which stays there, and so on.
+        """Normalized throughputs of the leximin answer by job: the minimum is raised until some job
+        is at its maximum, which is then fixed, and so on.
         """
         due, jobs = [self.due(job) for job in range(self.number)], range(self.number)
         done: dict[int, Fraction] = {}

@@ -1,5 +1,5 @@
-"""What is really possible in a small state, by trying everything: single moves that the scheduler's
-filters allow, and every placement that breaks nothing.
+"""Enumeration of a small cluster state: all single moves that the scheduler's filters allow, and
+all placements that break no rule.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ def workers(state: ClusterState, where: dict[int, str]) -> int:
 
 
 def present(state: ClusterState) -> dict[int, str]:
-    """Where every pod is."""
+    """Node of every placed pod."""
     return {n: pod.node for n, pod in enumerate(state.pods) if pod.placed}
 
 

@@ -165,7 +165,7 @@ def quantity(value: Any) -> Fraction:
 
 
 def requests(pod: Item) -> Counter[str]:
-    """What a pod takes."""
+    """Resource requests of a pod."""
     spec, statuses = pod["spec"], pod["status"].get("containerStatuses", ())
 
     def of(container: Item) -> Counter[str]:
@@ -307,7 +307,7 @@ def _counts(spread: Item, pod: Item) -> bool:
 
 
 def _meant(term: Item, owner: Item, pod: Item) -> bool:
-    """Whether a term of a pod speaks of a pod; a selector of namespaces is read as all of them."""
+    """Whether a term of a pod selects a pod; a namespace selector selects all namespaces."""
     names = term.get("namespaces") or [owner["metadata"]["namespace"]]
     everywhere = "namespaceSelector" in term
     return (everywhere or pod["metadata"]["namespace"] in names) and _chosen(term, owner, pod)

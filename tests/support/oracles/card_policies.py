@@ -12,7 +12,7 @@ from cotenant.instances.packing import Packing
 
 
 class Server:
-    """What one server has free."""
+    """Free amounts of one server."""
 
     def __init__(self, instance: Packing, kind: int) -> None:
         self.instance, self.kind = instance, kind
@@ -32,7 +32,7 @@ class Server:
         return [whole[:need]] if len(whole) >= need else []
 
     def after(self, i: int, cards: Sequence[int]) -> Server:
-        """The server with one more VM of type i on these cards."""
+        """Server after placing a VM of type i on given cards."""
         found = Server(self.instance, self.kind)
         found.free = [
             a - b for a, b in zip(self.free, self.instance.demand[i].tolist(), strict=True)

@@ -1,5 +1,5 @@
-"""Brute force over agents, for checking what is solved over types. Uses an instance's data and none
-of its methods.
+"""Brute force over agents, against which methods over types are checked. Uses an instance's data
+and none of its methods.
 
 On pytest's path (see pyproject.toml); tests take it as the fixture `reference`.
 """
@@ -61,7 +61,7 @@ def pairings(instance: Any) -> Iterator[Partners]:
 
 
 def penalties(instance: Any, partner: Partners) -> list[float]:
-    """What each agent loses."""
+    """Penalty of each agent."""
     kinds = agents_of(instance)
     alone = 0.0 if instance.unpaired is None else instance.unpaired
     return [
@@ -88,7 +88,7 @@ def leaves(old: float, new: float, alpha: float, mode: str) -> bool:
 def blocking(
     instance: Any, partner: Partners, alpha: float = 0.0, mode: str = "penalty-points"
 ) -> int:
-    """How many pairs of agents would both move to each other."""
+    """Number of pairs of agents who would both gain by sharing."""
     return len(blocks(instance, partner, alpha, mode))
 
 
@@ -154,7 +154,7 @@ def partners_of(instance: Any, pairing: Any) -> Partners:
 
 @dataclass(frozen=True)
 class Best:
-    """What enumeration finds; None or empty where there is no pairing."""
+    """Optimal values by enumeration; None or empty if there is no pairing."""
 
     least_penalty: float | None
     penalty_by_blocking: dict[int, float]

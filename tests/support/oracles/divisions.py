@@ -11,7 +11,7 @@ from support.oracles.rational_program import least
 
 
 def sums(shares: Sequence[Fraction], players: int) -> list[Fraction]:
-    """What each coalition's members have together."""
+    """Total share of each coalition's members."""
     return [
         sum((shares[i] for i in range(players) if mask >> i & 1), Fraction(0))
         for mask in range(1 << players)
@@ -100,8 +100,8 @@ def talmud(estate: Fraction, claims: Sequence[int]) -> list[Fraction]:
 
 
 def runway(costs: Sequence[int]) -> list[Fraction]:
-    """What each landing pays of a runway, the costs rising: Littlechild 1974, who found that the
-    nucleolus of the airport game rises from group to group.
+    """Share of each landing in the cost of a runway, with ascending costs: the nucleolus of the
+    airport game (Littlechild 1974).
     """
     players, paid = len(costs), [Fraction(0)] * len(costs)
     first, before = 0, Fraction(0)  # paid for by those before `first`

@@ -23,8 +23,8 @@ from cotenant.instances.colocation.objective import mean_penalty
 
 @dataclass(frozen=True)
 class Epoch:
-    """Jobs that came, left and started; jobs and processors after that; of the jobs that started,
-    their mean penalty and their waits [epochs], each as often as it occurs.
+    """Counts of an epoch: jobs that came, left and started; jobs and processors afterwards; mean
+    penalty and waits [epochs] of the started jobs.
     """
 
     arrived: int
@@ -46,7 +46,7 @@ def run_epochs(
     duration: int | Sequence[int] = 1,
     rng: np.random.Generator | None = None,
 ) -> list[Epoch]:
-    """What each epoch does, until every job has left.
+    """Simulate epochs until every job has left.
 
     Parameters
     ----------

@@ -1,6 +1,4 @@
-"""All matchings of a few agents, for checking algorithms against everything (on pytest's path: see
-pyproject.toml).
-"""
+"""All matchings of a few agents, as an oracle for algorithms."""
 
 from __future__ import annotations
 
@@ -14,7 +12,7 @@ from cotenant.solvers.roommates import UNRANKED
 
 @cache
 def every_matching(agents: int) -> np.ndarray:
-    """All matchings of the complete graph, one row of partners each, -1 = without partner."""
+    """All matchings of the complete graph, one row of partners each; -1 is no partner."""
 
     def extend(partner: list[int], free: list[int]) -> Iterator[list[int]]:
         if not free:

@@ -138,7 +138,9 @@ class _Run:
         return None
 
     def offered_to_heads(self, p: int) -> _Waiting | None:
-        """Every head is asked; the oldest of the willing takes it."""
+        """Offer a processor to the first task of each queue; the oldest task that accepts
+        gets it.
+        """
         heads = sorted((queue[0].task, line) for line, queue in enumerate(self.queues) if queue)
         taker = None
         for _, line in heads:

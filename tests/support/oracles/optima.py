@@ -47,7 +47,7 @@ def colocation(instance: Any) -> Values:
 
 
 def groups(instance: Groups) -> Values:
-    """Of all groupings; that some group always blocks is a bound of 1, and no number of them."""
+    """Optimal values over all groupings; a bound of 1 for an empty core."""
     counted = Counted(instance)
     made = counted.groupings()
     if not made:
@@ -61,7 +61,7 @@ def groups(instance: Groups) -> Values:
 
 
 def packing(instance: Packing) -> Values:
-    """Of all placements, those that serve every request where they are to be served."""
+    """Optimal values over all placements that serve every required request."""
     if instance.cards is not None and instance.partial:
         return {"cards_allocated": float(most_cards(instance))}
     if instance.partial or instance.unbounded.any():

@@ -24,8 +24,8 @@ def data_folder(name: str) -> Path | None:
 
 
 def fewest(instance: Packing, costs: bool = False) -> int | None:
-    """The least number, or cost, of servers for all requests, by every filling of a server; None when
-    there is none.
+    """Minimum number, or cost, of servers for all requests, by enumeration of fillings; None if
+    infeasible.
     """
     wanted = tuple(int(number) for number in instance.requested)
     price = instance.server_cost.tolist() if costs else [1] * instance.classes
@@ -368,7 +368,7 @@ def _power(number: Decimal | Fraction, exponent: Fraction) -> Decimal:
 
 
 def on_some_cards(shares: Sequence[int], cards: int, units: int) -> bool:
-    """Whether shares find room on cards, by trying every card for each of them."""
+    """Whether shares fit on cards, by trying every card for each share."""
     return any(
         all(
             sum(size for size, card in zip(shares, chosen, strict=True) if card == each) <= units
@@ -398,8 +398,8 @@ def random_cards(rng: np.random.Generator, *, partial: bool = True) -> Packing:
 
 
 def fewest_for_rates(instance: Packing, costs: bool = False) -> int | None:
-    """The least number, or cost, of servers that give all services their rates and hold all
-    requests, by every filling of one server after another; None when there is none.
+    """Minimum number, or cost, of servers that give all services their rates and hold all requests,
+    by enumeration of fillings; None if infeasible.
     """
     asked = [service.rate for service in instance.services]
     gives = np.zeros((instance.types, len(asked) + instance.types), dtype=np.int64)

@@ -177,7 +177,7 @@ def best(instance: Packing) -> Best | None:
 
 
 def _alone(instance: Packing, kind: list[int], i: int, row: tuple[int, ...]) -> bool:
-    """Whether one type by itself keeps what is allowed, its limit, its room and its skew."""
+    """Whether the VMs of one type alone satisfy eligibility, limit, capacity and skew."""
     for m, number in enumerate(row):
         if number and instance.allowed is not None and not instance.allowed[i, kind[m]]:
             return False

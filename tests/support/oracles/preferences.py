@@ -1,5 +1,5 @@
-"""Every matching of a few agents with preference lists, and what is asked of matchings, from the
-definitions: for checking what is computed. Uses an instance's data and none of its methods.
+"""Every matching of a few agents with preference lists, and properties of matchings by definition.
+Uses an instance's data and none of its methods.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ Partners = list[int]
 
 
 class Everything:
-    """All feasible matchings of an instance of different agents; -1 is no partner, which is worse
-    than anybody.
+    """All feasible matchings of an instance of different agents; -1 is no partner, the worst
+    outcome.
     """
 
     def __init__(self, instance: Any, alpha: float = 0.0) -> None:
@@ -38,7 +38,7 @@ class Everything:
         ]
 
     def cost(self, i: int, j: int) -> float:
-        """What i bears beside j."""
+        """Cost of agent i beside j."""
         return 2.0 if j < 0 else float(self.penalty[i][j])
 
     def blocking(self, partner: Partners) -> list[tuple[int, int]]:
@@ -50,17 +50,17 @@ class Everything:
         return [(i, j) for i, j in self.may if i < j and gains(i, j) and gains(j, i)]
 
     def blocking_agents(self, partner: Partners) -> int:
-        """How many agents are in one."""
+        """Number of agents in a blocking pair."""
         return len({i for pair in self.blocking(partner) for i in pair})
 
     def most_blocking(self, partner: Partners) -> int:
-        """How many the agent is in that is in most."""
+        """Maximum number of blocking pairs of one agent."""
         pairs = [i for pair in self.blocking(partner) for i in pair]
         return max((pairs.count(i) for i in pairs), default=0)
 
     @cached_property
     def stable(self) -> list[Partners]:
-        """Those without blocking pairs."""
+        """Matchings without blocking pairs."""
         return [partner for partner in self.matchings if not self.blocking(partner)]
 
     def mean(self, partner: Partners) -> float:

@@ -9,14 +9,14 @@ from cotenant.instances.quanta import Quanta
 
 
 def most(instance: Quanta, users: tuple[int, ...]) -> int:
-    """What a set of users can have together at most."""
+    """Maximum total slices of a set of users."""
     columns = instance.demand[list(users)].sum(axis=0).tolist()
     return sum(min(instance.capacity, wanted) for wanted in columns)
 
 
 def fairest_totals(instance: Quanta) -> dict[int, Fraction]:
-    """The totals of leximin: the set with the least mean of what it can have besides those before
-    it has that mean, the largest such set first.
+    """Totals of leximin: repeatedly the largest set of users with the least mean of what it can
+    have beside earlier sets gets that mean.
     """
     users = [i for i, row in enumerate(instance.demand.tolist()) if any(row)]
     totals: dict[int, Fraction] = {}

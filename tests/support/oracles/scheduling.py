@@ -55,7 +55,7 @@ class Pool:
 
 
 class Clockwork:
-    """All pools of a rule, played together."""
+    """Simulation of all pools of a rule."""
 
     def __init__(self, given: Scheduling, rule: str, draws: Any = (), orders: Any = ()) -> None:
         self.given, self.rule, self.draws = given, rule, draws
@@ -130,7 +130,7 @@ class Clockwork:
         pool.turn = u + 1
 
     def _next(self, pool: Pool, t: int) -> int | None:
-        """Who is served, or waited for."""
+        """Organization that is served next, or waited for."""
         free = len(pool.free())
         waiting = [u for u in pool.members if pool.queues[u]]
         if self.given.backfilling:

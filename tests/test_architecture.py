@@ -477,7 +477,7 @@ def test_public_functions_and_classes_have_a_docstring() -> None:
 BUDGET = {
     "solvers": (40_352, 26_531),
     "analysis": (19_916, 13_616),
-    "instances": (21_341, 14_211),
+    "instances": (21_399, 14_211),
     "models": (5_167, 3_293),
     "verify": (4_817, 3_508),
     "baselines": (4_252, 2_254),
@@ -485,8 +485,8 @@ BUDGET = {
     "cluster": (12_960, 8_924),
     "papers": (6_025, 4_395),
     "cli": (3_554, 2_410),
-    "tests": (47_213, 37_322),
-    "benchmarks": (6_944, 5_379),
+    "tests": (47_219, 37_322),
+    "benchmarks": (6_943, 5_379),
 }
 """Lines of each layer's Python files, and those of code (without blanks, comments and docstrings):
 whoever adds takes out, or changes a row in a commit of its own that says why.

@@ -30,6 +30,7 @@ from cotenant.instances.scheduling.formats import swf
 from cotenant.instances.scheduling.generators import workload
 from cotenant.instances.scheduling.utility import job_units
 from cotenant.models.scheduling import fluid_bound, interval_model
+from cotenant.models.scheduling.intervals import MOST_TIME_ENTRIES
 from cotenant.solvers.engines import solve_cp_sat
 from cotenant.solvers.outcome import Status
 from cotenant.solvers.scheduling import reference, simulate
@@ -107,11 +108,15 @@ def test_optima_of_parallel_jobs_equal_enumeration(kind: str, objective: Any) ->
         assert worth_of(instance, found.solution, objective) == most
         assert found.bound == pytest.approx(most / unit, rel=1e-12)
         if (instance.release < instance.horizon).any():  # without the start and the fluid bound
-            model = interval_model(instance, objective)
-            answer = solve_cp_sat(model.model)
-            assert answer.objective == most * (2 if objective == "utility" else 1)
-            schedule = model.schedule(answer.values, instance)
-            assert worth_of(instance, schedule, objective) == most
+            for entries in (
+                MOST_TIME_ENTRIES,
+                0,
+            ):  # with and without a variable for each start time
+                model = interval_model(instance, objective, entries_by_time=entries)
+                answer = solve_cp_sat(model.model)
+                assert answer.objective == most * (2 if objective == "utility" else 1)
+                schedule = model.schedule(answer.values, instance)
+                assert worth_of(instance, schedule, objective) == most
 
 
 def test_max_utility_on_different_speeds_at_time_limit_keeps_bound_and_schedule() -> None:

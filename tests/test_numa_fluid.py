@@ -53,15 +53,6 @@ def random_server(seed: int) -> Numa:
     )
 
 
-def test_fluid_bound_of_uniform_data() -> None:
-    outcome = fluid(blade_server())
-    assert outcome.status is Status.OPTIMAL
-    assert outcome.bound == pytest.approx(6400, rel=SAME)
-    assert outcome.certificate["mix"] == {
-        "K-means": {"Local": 1.0, "IP-1": 0.0, "IP-2": 0.0, "IB": 0.0}
-    }
-
-
 @pytest.mark.parametrize("seed", range(15))
 def test_fluid_optima_equal_second_formulation(seed: int) -> None:
     server = random_server(seed)

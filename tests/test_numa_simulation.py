@@ -97,17 +97,6 @@ def test_queues_per_processor_offer_only_their_heads(run: Any) -> None:
     assert alone.start.tolist() == pytest.approx([0.0, 0.0, 3.0, 1.0, 2.0])
 
 
-@BOTH
-def test_refusal_limit_of_zero_makes_every_policy_ib(run: Any) -> None:
-    server = blade_server(benchmark="S6,M10", refusal_limit=0, blades=2, cores=1, rate=150.0)
-    runs = [
-        run(server, draw(server, 300, reach(server, policy), np.random.default_rng(3)))
-        for policy in POLICIES
-    ]
-    for other in runs[:3]:
-        assert (other.start == runs[3].start).all()
-
-
 def random_server(rng: np.random.Generator) -> Numa:
     server = blade_server(
         benchmark="S6,M10,P12", rate=1.0, blades=int(rng.integers(1, 4)),

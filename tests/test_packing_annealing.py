@@ -12,7 +12,6 @@ from cotenant.solvers.packing.fitting import decreasing, fit
 from cotenant.solvers.packing.patterns import price_patterns
 from cotenant.solvers.packing.portfolio_state import PortfolioState
 from cotenant.solvers.packing.presolve import presolve
-from cotenant.solvers.packing.pricing_kernels import knapsack_bounds
 
 
 def cut_up(bins: int, resources: int, seed: int, **fields: object) -> Packing:
@@ -58,20 +57,6 @@ def test_annealing_answer_is_feasible_and_below_first_fit(
     assert len(search.pool) > patterns
     table, kind = search.pool.arrays()
     assert (table @ problem.demand <= problem.capacity[kind]).all()
-
-
-def test_knapsack_bound_equals_enumerated_worth_of_last_items() -> None:
-    rng = np.random.default_rng(3)
-    worth, copies = rng.integers(0, 9, size=4), rng.integers(0, 6, size=4)
-    weight = rng.integers(0, 5, size=(2, 4))
-    found = knapsack_bounds(worth, copies, weight, 11)
-    every = np.stack(np.meshgrid(*(np.arange(number + 1) for number in copies)), -1).reshape(-1, 4)
-    for r in range(2):
-        for t in range(5):
-            later = np.where(np.arange(4) < t, 0, every)
-            for space in range(12):
-                fitting = later[later @ weight[r] <= space]
-                assert found[r, t, space] == (fitting @ worth).max()
 
 
 @pytest.mark.slow

@@ -108,40 +108,6 @@ def one_server(free: int, **fields: object) -> Packing:
     )  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    ("free", "room", "fragments"),
-    [
-        # wanted: .4 twice, two cards once, CPU once (all 20 units free are its fragments)
-        (9, (10, 10), 20),
-        # two cards do not fit: all 19 units of 9 and 10 free, and as many for CPU
-        (9, (9, 10), 2 * 19),
-        # 3 units are too few for .4, twice; two cards and CPU lose 13 each
-        (9, (3, 10), 2 * 3 + 2 * 13),
-        # no CPU for two cards; .4 fits still
-        (3, (10, 10), 20 + 20),
-        # no CPU for anything: all of it, four times
-        (1, (10, 10), 4 * 20),
-        (9, (3, 3), 4 * 6),
-        (9, (0, 0), 0),
-    ],
-)
-def test_card_fragments_by_hand(free, room, fragments):
-    from cotenant.baselines.packing import arrival_kernels as kernels
-
-    given = one_server(9)
-    typical, times = policies.typical_types(given, 1.0)
-    cluster = kernels.Cluster(
-        demand=np.array(given.demand), cards=np.array(given.card_demand),
-        share=np.array(given.card_share), allowed=np.ones((4, 1), dtype=bool),
-        kind=np.zeros(1, dtype=np.int64), order=np.zeros(1, dtype=np.int64),
-        installed=np.array([2]), largest=9, most=20,
-        typical=typical, times=times, units=10,
-    )  # fmt: skip
-    assert kernels.fragments(cluster, 0, np.array([free]), np.array(room)) == fragments
-    closed = cluster._replace(allowed=np.zeros((4, 1), dtype=bool))
-    assert kernels.fragments(closed, 0, np.array([free]), np.array(room)) == 4 * sum(room)
-
-
 def test_typical_vm_types_are_most_requested_scored_types():
     given = Packing(
         capacity=[[9, 9]], demand=[[2, 1], [2, 5], [1, 1], [3, 1]], request=[3, 2, 4, 1],

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import itertools
 from typing import Any
 
 import numpy as np
@@ -11,12 +10,11 @@ import pytest
 from support.messages import refused
 from support.seeds import numbers
 
-from cotenant.instances.packing import Packing, check
+from cotenant.instances.packing import Packing
 from cotenant.instances.packing.generators import vm_types
 from cotenant.instances.problem import InvalidOption
-from cotenant.solvers.outcome import Clock, Status, Stop
+from cotenant.solvers.outcome import Clock
 from cotenant.solvers.packing.game.boxes import Boxes
-from cotenant.solvers.packing.game.kernels import following_keys
 from cotenant.solvers.packing.game.play import by_lists, equilibrium, fuga
 from cotenant.solvers.packing.game.states import Space
 from cotenant.solvers.packing.game.strategies import game_of
@@ -108,55 +106,3 @@ def test_state_count_estimate_is_lower_bound(brute: Any, number: int) -> None:
             assert space.game.players < space.least_states <= states
             close += space.least_states == states
     assert close
-
-
-def test_lists_are_used_if_box_limit_is_too_small() -> None:
-    game = game_of(Packing(capacity=[[9]], demand=[[1]], servers=[1.0]), eta=3)  # type: ignore[arg-type]
-    boxes = Boxes.of(Space.of(game))
-    # 4 states; boxes hold 6 values of the 3 counts of the last level
-    assert boxes.fits(6)
-    assert not boxes.fits(4)
-    assert equilibrium(game, most_states=4)[0].tolist() == equilibrium(game)[0].tolist()
-    with refused(InvalidOption):
-        boxes.fits(3)
-
-
-@pytest.mark.parametrize("options", [{}, {"alpha": 2.5}])
-def test_interrupted_fuga_returns_a_play(options: dict[str, Any]) -> None:
-    instance, texts, last = vm_types(machines=9, rng=np.random.default_rng(0)), [""], 0
-
-    def report(seconds: float, value: float | None, bound: float | None, text: str) -> None:
-        texts.append(text)
-        if len(texts) == last:
-            raise KeyboardInterrupt
-
-    assert fuga(instance, report=report, **options).stop is Stop.FINISHED
-    shares = [int(text.partition("%")[0]) for text in texts if "% of the game" in text]
-    assert shares == sorted(shares)
-    assert shares[0] == 0
-    assert len(shares) == instance.server_count.sum()
-    assert 0 < shares[-1] <= 100
-    for moment in range(2, len(texts) + 1):
-        texts, last = [""], moment
-        outcome = fuga(instance, report=report, **options)
-        check(instance, outcome.solution)
-        assert (outcome.status, outcome.stop) == (Status.FEASIBLE, Stop.INTERRUPTED)
-        assert "states" not in outcome.certificate
-
-
-@pytest.mark.parametrize("capped", [False, True])
-def test_state_lists_stop_at_limit(brute: Any, capped: bool) -> None:
-    game = game_of(brute.random_game(np.random.default_rng(4), capped), eta=4)
-    assert game.capped == capped
-    space, worths = Space.of(game), game.worths
-    levels = space.levels(Clock())
-    states = sum(map(len, levels))
-    assert sum(map(len, space.levels(Clock(), states))) == states
-    with refused(InvalidOption):
-        space.levels(Clock(), states - 1)
-    for index, (before, after) in enumerate(itertools.pairwise(levels)):
-        moves = space.moves(index)
-        given = (before, moves.combination, moves.steps, worths.stride, worths.radix, capped)
-        for most in (0, 2, 10**9):
-            assert following_keys(*given, most).tolist() == after[: most + 1].tolist()
-    assert len(after) > 3

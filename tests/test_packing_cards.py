@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import itertools
 from dataclasses import replace
 from fractions import Fraction
 from typing import Any
@@ -19,7 +18,7 @@ from support.seeds import ranges, seeds
 import cotenant
 from cotenant.analysis.run.verify_result import recheck
 from cotenant.instances.packing import Packing, Placement, check
-from cotenant.instances.packing.cards import fillings, on_cards, units_taken, units_there
+from cotenant.instances.packing.cards import on_cards, units_taken, units_there
 from cotenant.instances.packing.csv_reader import vms_csv
 from cotenant.instances.problem.errors import (
     InfeasibleSolution,
@@ -83,22 +82,6 @@ def test_share_packing_on_cards_equals_enumeration(drawn):
             assert len(found) <= cards
             assert [sum(column) for column in zip(*found, strict=True)] == number
             assert all(np.dot(row, sizes) <= units for row in found)
-
-
-@pytest.mark.parametrize("drawn", ranges(1000, 20, 500), ids=str)
-def test_card_fillings_are_all_maximal_ones(drawn):
-    for seed in drawn:
-        rng = np.random.default_rng(seed)
-        units = int(rng.integers(3, 15))
-        sizes = tuple(sorted(set(rng.integers(1, units, 4).tolist()), reverse=True))
-        every = [
-            row
-            for row in itertools.product(*(range(units // size + 1) for size in sizes))
-            if np.dot(row, sizes) <= units
-        ]
-        maximal = [row for row in every if np.dot(row, sizes) + min(sizes) > units]
-        found = list(fillings(sizes, units))
-        assert sorted(found) == sorted(maximal)
 
 
 @pytest.mark.slow

@@ -12,34 +12,14 @@ import scipy.sparse
 from support.oracles import packing as brute
 from support.seeds import seeds
 
-from cotenant.instances.packing import Packing
 from cotenant.models.program import ProgramBuilder
 from cotenant.solvers.engines import solve_program
 from cotenant.solvers.interior_point import central_point
 from cotenant.solvers.outcome import Clock
-from cotenant.solvers.packing.diving import dive
 from cotenant.solvers.packing.gap_closing import answer_at
 from cotenant.solvers.packing.generation import generate
 from cotenant.solvers.packing.patterns import Pool, price_patterns
-from cotenant.solvers.packing.presolve import Reduced, presolve
-
-
-def many_types(items: int = 70, classes: int = 1, seed: int = 0) -> Reduced:
-    """An instance of so many types that an interior point solves its master; of classes with two
-    servers each, but for the last.
-    """
-    rng = np.random.default_rng(seed)
-    capacity = np.array([[100 + 20 * c] * 3 for c in range(classes)])
-    return presolve(
-        Packing(
-            demand=rng.integers(10, 60, size=(items, 3)),
-            capacity=capacity,
-            servers=[2.0] * (classes - 1) + [np.inf],
-            request=np.ones(items),
-            cost=[3 + c for c in range(classes)],
-        ),
-        costs=True,
-    )
+from cotenant.solvers.packing.presolve import presolve
 
 
 @pytest.mark.parametrize("seed", seeds(100, 4))
@@ -86,25 +66,6 @@ def test_pricing_patterns_of_least_reduced_cost_equal_enumeration(seed: int) -> 
         top = max(int(w) for w, row in zip(worth, every, strict=True) if row[i])
         if top > least + (int(worth.max()) - least) // 2:
             assert values[priced.patterns[:, i] > 0].max() == top
-
-
-@pytest.mark.slow
-@pytest.mark.sampled(10)
-@pytest.mark.parametrize("classes", [1, 2])
-def test_dive_stays_within_cost_limit(classes: int) -> None:
-    problem = many_types(classes=classes)
-    relaxation = generate(problem, Pool(problem.types), Clock(), upper=None)
-    most = int(problem.price.max()) * problem.vms
-    found = dive(problem, relaxation, (relaxation.bound, most), Clock(), None, seconds=60)
-    assert found is not None
-    rows, kinds = found
-    assert (rows.sum(axis=0) == problem.request).all()
-    assert (rows @ problem.demand <= problem.capacity[kinds]).all()
-    assert (np.bincount(kinds, minlength=classes) <= problem.servers).all()
-    cost = int(problem.price[kinds].sum())
-    assert relaxation.bound <= cost <= relaxation.bound + int(problem.price.max())
-    low = relaxation.bound - 1
-    assert dive(problem, relaxation, (low, low), Clock(), None, seconds=60) is None
 
 
 @pytest.mark.parametrize("seed", seeds(60, 4))

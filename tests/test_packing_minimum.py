@@ -39,7 +39,7 @@ from cotenant.solvers.packing.bounds import (
 )
 from cotenant.solvers.packing.generation import Prices, Relaxation, generate
 from cotenant.solvers.packing.minimum import _columns, _whole_parts, min_cost, min_servers
-from cotenant.solvers.packing.patterns import Pool, all_patterns, price_patterns
+from cotenant.solvers.packing.patterns import Pool, price_patterns
 from cotenant.solvers.packing.portfolio_state import PortfolioState
 from cotenant.solvers.packing.presolve import Reduced, presolve
 from cotenant.solvers.proofs.filling_tree import Fillings, _contradiction, _Open
@@ -170,25 +170,6 @@ def test_truncated_pricing_gives_valid_bound(
             missed, cut = missed + (worth < best), cut + (not priced.exact)
     assert misses[0] <= missed <= misses[1]  # the accuracy is made use of
     assert (cut > 20) == (nodes < 200_000)
-
-
-@pytest.mark.slow
-def test_pattern_list_is_complete_or_empty() -> None:
-    rng, cut = np.random.default_rng(13), 0
-    for _ in range(40):
-        problem = presolve(possible(rng, 2), costs=True)
-        profit, rows = rng.integers(0, 1000, problem.types), patterns_of(problem, 0)
-        least = int((rows @ profit).max()) // 2
-        larger = [((rows >= row).all(axis=1) & (rows != row).any(axis=1)).any() for row in rows]
-        expected = rows[~np.array(larger) & (rows @ profit >= least)]
-        listed = all_patterns(problem, 0, profit, least, most=10_000)
-        assert listed is not None
-        assert sorted(listed.tolist()) == sorted(expected.tolist())
-        for nodes in (1, 3, 10):
-            part = all_patterns(problem, 0, profit, least, most=5000, nodes=nodes)
-            cut += part is None
-            assert part is None or len(part) == len(listed)
-    assert cut > 10
 
 
 def test_pattern_enumeration_by_reduced_cost_closes_gap() -> None:

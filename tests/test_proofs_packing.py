@@ -130,14 +130,6 @@ def test_verifier_server_patterns_equal_enumeration(drawn: range) -> None:
         assert sorted((w, sorted(counts.items())) for w, counts in listed) == sorted(expected)
 
 
-def test_verifier_lists_dearest_of_patterns_with_equal_room() -> None:
-    """Two VMs of size 1 are worth 10, a VM of size 2 is worth 7; all leave nothing of 2."""
-    given = cast("CheckedPacking", SimpleNamespace(room=[[2]], servers=[None]))
-    items = [(5, 2, [1]), (7, 1, [2]), (7, 1, [2])]
-    assert server_patterns(given, 0, items, [0], 10) == [(10, {0: 2})]
-    assert server_patterns(given, 0, items, [0], 11) == []
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(8))
 def test_share_levels_are_certified(seed: int) -> None:

@@ -15,7 +15,6 @@ from cotenant.solvers.roommates import (
     fewest_blocking_pairs,
     is_stable_partition,
     ranks_from_cost,
-    ranks_from_lists,
     stable_partition,
 )
 from cotenant.solvers.roommates.deletions import DeletionSearch
@@ -101,16 +100,6 @@ def test_fewest_blocking_pairs_equal_enumeration(family, size, number):
     assert unsolvable > (5 if number == 250 else 0) or size < 4
 
 
-def test_perfect_matching_of_incomplete_lists_needs_more_blocking_pairs():
-    """A path of four: the ends have only the middle, who want each other; to pair everyone, the
-    middle must block.
-    """
-    rank = ranks_from_lists([[1], [2, 0], [1, 3], [2]])
-    assert fewest_blocking_pairs(rank, "any").value == 0
-    assert fewest_blocking_pairs(rank, "perfect").value == 1
-    assert stable_partition(rank).bound("perfect") == 1
-
-
 def unsolvable(make, number):
     """The first few instances of a family that have no stable matching."""
     seed = 0
@@ -149,19 +138,6 @@ def test_partition_after_deletion_equals_fresh_partition(noise, density):
             assert is_stable_partition(rank, np.argsort(predecessor))
             assert (held == rank[np.arange(size), predecessor]).all()
         assert search._work.counts[3] == 0, "a chain of proposals was cut short"
-
-
-def test_no_perfect_matching_is_proved():
-    """A star: every leaf has only the center."""
-    found = fewest_blocking_pairs(ranks_from_lists([[1, 2, 3], [0], [0], [0]]))
-    assert not found.feasible
-    assert found.proved
-    assert found.partner is None
-    assert found.value is None
-    assert found.stop == "finished"
-    assert not fewest_blocking_pairs(ranks_from_cost(np.ones((5, 5)))).feasible, (
-        "an odd number of agents"
-    )
 
 
 def test_roommates_start_is_used_and_checked():

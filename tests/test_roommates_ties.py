@@ -152,23 +152,6 @@ def test_stable_partition_with_ties_is_certificate_only_with_unsettled_agents():
     assert (found.value, found.partner.tolist()) == (0, [2, 3, 0, 1])
 
 
-def hard():
-    """Agents who rank almost alike, with ties: seconds of work, so that it can be cut short."""
-    rng = np.random.default_rng(7)
-    return lists_with(
-        np.round(np.outer(rng.random(200), rng.random(200)) * 3000 + 20 * rng.random((200, 200)))
-    )
-
-
-def test_roommates_start_is_used_and_checked():
-    lists = hard()
-    best = fewest_with_ties(lists, time_limit=0.2)
-    again = fewest_with_ties(lists, time_limit=1e-9, start=best.partner)
-    assert again.value <= best.value
-    with refused(InvalidInstance):
-        fewest_with_ties(lists, start=np.zeros(200, dtype=int))
-
-
 def test_ties_search_stops_at_given_bound():
     lists = random_lists(np.random.default_rng(10), 40, 200)
     found = fewest_with_ties(lists)

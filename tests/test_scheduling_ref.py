@@ -114,26 +114,6 @@ def test_unit_jobs_have_equal_value_under_every_greedy_rule() -> None:
         assert totals == {reference(instance).values[-1]}
 
 
-def test_ref_does_not_depend_on_order_of_organizations_jobs() -> None:
-    rng = np.random.default_rng(12)
-    for _ in range(30):
-        instance = small_instance(rng)
-        order = np.lexsort(
-            (
-                np.arange(instance.jobs),
-                rng.integers(0, 99, instance.organizations)[instance.organization],
-            )
-        )
-        shuffled = instance.replace(
-            organization=instance.organization[order],
-            release=instance.release[order],
-            processing=instance.processing[order],
-        )
-        for rule in ("REF", "REF-next"):
-            before = simulate(instance, rule).start
-            assert simulate(shuffled, rule).start.tolist() == before[order].tolist()
-
-
 def test_definition_reading_minimizes_manhattan_distance_one_step_ahead() -> None:
     # At the first contended moment, no other way to fill the machines brings psi closer to phi at
     # the next moment.

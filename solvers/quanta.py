@@ -72,10 +72,10 @@ def leximin(
 def _outcome(instance: Quanta, clock: Clock, objective: str) -> Outcome:
     solution, stop = fairest(instance, clock)
     value, bound = values(instance, solution)[objective]
-    if not agree(value, bound, scale(instance, objective)):
-        return Outcome(solution, bound, Status.FEASIBLE, stop, {}, tuple(clock.trace))
+    proved = agree(value, bound, scale(instance, objective))
+    status = Status.OPTIMAL if proved else Status.FEASIBLE
     certificate = {"prices": slice_prices(instance, solution)}
-    return Outcome(solution, bound, Status.OPTIMAL, stop, certificate, tuple(clock.trace))
+    return Outcome(solution, bound, status, stop, certificate, tuple(clock.trace))
 
 
 def slice_prices(instance: Quanta, solution: Slices) -> list[float]:

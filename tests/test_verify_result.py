@@ -55,7 +55,6 @@ FURTHER: tuple[tuple[str, str, dict[str, Any]], ...] = (
     ("colocation/no-stable-4", "stable", {}),
     ("colocation/tiny", "stable", {"alpha": 0.02}),
     ("colocation/unsolvable", "stable", {}),
-    ("admission/tiny", "optimal", {"route": "columns"}),
     ("admission/tiny", "optimal", {"then": "jobs"}),
     ("market/tiny", "fisher", {"rounding": "largest-remainder"}),
     ("market/tiny", "nash-welfare", {"utility": "linear"}),

@@ -71,6 +71,6 @@ REPORTS = _Reports()
 
 def facts(stated: Stated) -> Facts:
     """Facts of a certificate that follow from the result; see `Analysis.facts`."""
-    if stated.answer is None or "prices" not in stated.certificate:
+    if stated.answer is None or stated.method not in ("horizon", "leximin"):
         return {}
     return {"prices": slice_prices(stated.instance, stated.answer)}

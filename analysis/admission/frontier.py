@@ -133,13 +133,14 @@ def _one_each(points: Sequence[PricePoint]) -> list[PricePoint]:
 
 
 def _distinct(points: Sequence[PricePoint]) -> list[PricePoint]:
-    """Drop points with equal value and bound except that of the loosest limit."""
-    pairs = zip(points, [*points[1:], None], strict=True)
-    return [
-        one
-        for one, looser in pairs
-        if looser is None or (one.value, one.bound) != (looser.value, looser.bound)
-    ]
+    """One point for equal value and bound: the loosest limit, and the answer of the tightest."""
+    kept: list[PricePoint] = []
+    for point in points:
+        if kept and (kept[-1].value, kept[-1].bound) == (point.value, point.bound):
+            tight = kept.pop()
+            point = replace(point, answer=tight.answer, reached=tight.reached)
+        kept.append(point)
+    return kept
 
 
 def _with_tight_end(points: list[PricePoint]) -> list[PricePoint]:

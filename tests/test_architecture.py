@@ -476,7 +476,7 @@ def test_public_functions_and_classes_have_a_docstring() -> None:
 
 BUDGET = {
     "solvers": (40_352, 26_531),
-    "analysis": (19_916, 13_616),
+    "analysis": (19_917, 13_617),
     "instances": (21_399, 14_211),
     "models": (5_212, 3_326),
     "verify": (4_817, 3_508),

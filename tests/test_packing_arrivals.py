@@ -87,7 +87,7 @@ def test_random_card_policy_rejects_only_vms_that_fit_nowhere(seeds):
             check(given.replace(partial=False), found)
 
 
-def test_random_card_policy_depends_only_on_seed():
+def test_random_card_policy_draws_cards_with_equal_chance():
     # a whole card is left for the third VM where the first two share one
     given = Packing(capacity=[[9]], demand=[[1], [1]], request=[2, 1], servers=[1], partial=True,
                     cards=[2], card_units=2, card_share=[1, 0], card_demand=[0, 1],

@@ -210,13 +210,13 @@ def test_underflowing_powers_do_not_hide_unfairness(brute, alpha: float) -> None
     assert variance > 0.1
 
 
-def test_a_perfectly_fair_allocation_has_variance_0() -> None:
+def test_perfectly_fair_allocation_has_variance_zero() -> None:
     """11 x 4 / 44 - 1 and 11 x 4 / 55 - 4 / 5 leave 1e-16 in floats, whose root is 1e-8."""
     instance = Packing(capacity=[[44, 55]], demand=[[4, 4]], servers=[1.0])  # type: ignore[arg-type]
     assert FairShare.of(instance).variance([11]) == 0
 
 
-def test_with_more_than_64_users_the_fair_share_is_still_exact_to_floats() -> None:
+def test_fair_share_of_70_users_is_exact_to_floats() -> None:
     users = 70
     instance = Packing(capacity=[[users]], demand=np.ones((users, 1), dtype=int), servers=[3.0])  # type: ignore[arg-type]
     fair = FairShare.of(instance)

@@ -345,7 +345,7 @@ def test_published_optima_are_confirmed(
 
 
 @pytest.mark.slow
-def test_the_azure_list_at_its_densest_instant_is_proved(packing_data: Path) -> None:
+def test_min_servers_of_azure_list_at_densest_instant_is_proved(packing_data: Path) -> None:
     instance = azure_vm(packing_data / "azure_v1_vm_requests_dev_20k.csv")
     outcome = min_servers(instance, time_limit=60)
     assert outcome.status is Status.OPTIMAL

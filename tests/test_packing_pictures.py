@@ -16,7 +16,6 @@ import pytest
 from support.messages import approved
 from support.report_rows import recorded
 
-import cotenant
 from cotenant.analysis.packing.frontier import price_frontiers
 from cotenant.analysis.packing.metrics import metrics
 from cotenant.analysis.packing.pictures import pictures, record
@@ -94,16 +93,6 @@ def test_share_frontier_with_too_many_combinations_is_unproved() -> None:
     assert max_utilization(even).stop is Stop.ITERATION_LIMIT
     for point in frontier.points:
         assert point.value <= 2000 / 2001 < point.bound
-
-
-def test_interrupted_share_frontier_keeps_points(interrupt_at: Any) -> None:
-    asked = interrupt_at("cotenant.analysis.packing.frontier.max_utilization", 3, keeps=True)
-    (frontier,) = price_frontiers(cotenant.read("packing/vm-types-8"))
-    assert len(asked) == 3
-    assert frontier.stop is Stop.INTERRUPTED
-    assert frontier.status is Status.FEASIBLE
-    assert len(frontier.points) > 3
-    assert all(point.value is not None for point in frontier.points)
 
 
 def test_packing_record_has_sorted_server_utilization() -> None:

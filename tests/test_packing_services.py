@@ -54,24 +54,6 @@ TWO = Packing(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("some", ranges(1_500, 15, 250))
-def test_services_optima_equal_enumeration(some: range) -> None:
-    for seed in some:
-        instance = random_services(np.random.default_rng(seed))
-        for method, costs in METHODS.values():
-            best = fewest_for_rates(instance, costs)
-            found = method(instance)
-            if best is None:
-                assert found.status is Status.INFEASIBLE
-                continue
-            assert found.solution is not None
-            check(instance, found.solution)
-            price = instance.server_cost[found.solution.server_class] if costs else [1]
-            value = int(np.sum(price)) if costs else found.solution.servers
-            assert (value, found.bound, found.status) == (best, best, Status.OPTIMAL), seed
-
-
-@pytest.mark.slow
 @pytest.mark.parametrize("some", ranges(400, 4, 40))
 def test_services_proof_is_accepted(some: range) -> None:
     for seed in some:

@@ -253,20 +253,6 @@ def test_policies_respect_frontier_bounds(problem: str) -> None:
     assert held
 
 
-@pytest.mark.parametrize("problem", having("frontiers"))
-def test_frontier_loosest_point_equals_optimum(problem: str) -> None:
-    for frontier in frontiers(problem):
-        done = [row for row in runs(problem) if not row.get("error")]
-        best = [
-            row["objective"]
-            for row in done
-            if row["objective_name"] == frontier.efficiency
-            if row["gap"] == 0
-        ]
-        if best and frontier.status is Status.OPTIMAL:
-            assert frontier.points[-1].value == pytest.approx(best[0], rel=1e-5)
-
-
 def within(fairness: float, limit: float | None, sense: str, noise: float = 1e-9) -> bool:
     """Whether a fairness keeps a limit."""
     if limit is None:

@@ -52,10 +52,9 @@ def optimum(least: Best, method: str) -> int:
     return int(getattr(least, METHODS[method]))
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     "seeds",
-    [(70, 8), *(pytest.param((s, 40), marks=pytest.mark.slow) for s in range(0, 4000, 400))],
+    [(70, 6), *(pytest.param((s, 40), marks=pytest.mark.slow) for s in range(0, 4000, 400))],
 )
 def test_proved_placement_bound_equals_enumeration(seeds: tuple[int, int]) -> None:
     for instance, least in small(*seeds):

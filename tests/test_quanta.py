@@ -138,7 +138,7 @@ def test_memoryless_max_min_favors_constant_demand(users: int) -> None:
 
 @pytest.mark.parametrize(("method", "first"), [(max_min, 0), (strict, 0), (karma, -1)])
 @pytest.mark.parametrize("block", seeds(20, 1))
-def test_karma_is_strategy_proof_without_future(
+def test_quanta_policies_are_strategy_proof_in_last_quantum(
     method: Callable[[Quanta], Slices], first: int, block: int
 ) -> None:
     """In any quantum where nothing is remembered; with credits in the last one, a part of what
@@ -173,16 +173,10 @@ def test_karma_without_guarantee_serves_least_served(seed: int) -> None:
         assert karma(instance, alpha=alpha).slices.sum() == instance.most_useful
 
 
-def test_quanta_policies_respect_bounds() -> None:
+def test_horizon_prices_spend_every_budget() -> None:
+    """Each user pays the price, and for its own demand what is left to 1 / total."""
     instance = bursty(users=12, quanta=20, rng=np.random.default_rng(1))
-    best, least = (cotenant.solve(instance, method) for method in ("horizon", "leximin"))
-    assert best.bound is not None and least.bound is not None  # noqa: PT018
-    for policy in ("Karma", "max-min", "strict"):
-        metrics = cotenant.solve(instance, policy).metrics
-        assert metrics["nash_welfare"] <= best.bound * (1 + 1e-12)
-        assert metrics["least_total"] <= least.bound
-        assert metrics["price_of_no_foresight"] >= 1 - 1e-12
-    # budgets are spent: each user pays the price, and for its own demand what is left to 1 / total
+    best = cotenant.solve(instance, "horizon")
     total, price = best.solution.slices.sum(axis=1), np.array(best.certificate["prices"])
     premium = 1 / total[:, None] - price
     got, met = best.solution.slices, best.solution.slices >= instance.demand

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
-from itertools import permutations, product
+from itertools import permutations
 from math import factorial
 
 import numpy as np
@@ -23,7 +23,7 @@ from cotenant.instances.scheduling.gadgets import (
     subset_sum_count,
     subset_sum_size,
 )
-from cotenant.instances.scheduling.generators import unit_jobs, workload
+from cotenant.instances.scheduling.generators import workload
 from cotenant.solvers.outcome import Status, Stop
 from cotenant.solvers.scheduling import game_kernels, simulate
 from cotenant.solvers.scheduling import ref as solve_ref
@@ -102,49 +102,6 @@ def test_figure_7_wastes_a_quarter_when_the_short_jobs_go_first() -> None:
         for run in (first, last)
     ]
     assert measure == [0.75, 1.0]
-
-
-def test_unit_jobs_have_equal_value_under_every_greedy_rule() -> None:
-    rng = np.random.default_rng(0)
-    for _ in range(20):
-        instance = unit_jobs(organizations=4, machines=5, jobs=40, horizon=12, rng=rng)
-        draws = rng.random(2 * instance.jobs)
-        rules = ("FIFO", "ROUNDROBIN", "FAIRSHARE", "CURRFAIRSHARE", "random", "DIRECTCONTR")
-        totals = {int(simulate(instance, rule, draws=draws).own[:, -1].sum()) for rule in rules}
-        assert totals == {reference(instance).values[-1]}
-
-
-def test_definition_reading_minimizes_manhattan_distance_one_step_ahead() -> None:
-    # At the first contended moment, no other way to fill the machines brings psi closer to phi at
-    # the next moment.
-    rng = np.random.default_rng(9)
-    tried = 0
-    for _ in range(60):
-        k = int(rng.integers(2, 4))
-        number = int(rng.integers(3, 9))
-        machines = rng.integers(1, 3, k)
-        instance = Scheduling(
-            machines,
-            rng.integers(0, k, number),
-            [0] * number,
-            rng.integers(1, 5, number),
-            horizon=1,
-        )
-        if number <= machines.sum():
-            continue
-        found = reference(
-            instance, "definition"
-        )  # psi and phi at t + 1 = 1: one unit for each job started at 0
-        have = np.bincount(instance.organization, minlength=k)
-        distances = [
-            sum(abs(phi - count) for phi, count in zip(found.phi(), counts, strict=True))
-            for counts in product(*(range(limit + 1) for limit in have))
-            if sum(counts) == machines.sum()
-        ]
-        own = sum(abs(phi - int(psi)) for phi, psi in zip(found.phi(), found.psi, strict=True))
-        assert own == min(distances)
-        tried += 1
-    assert tried > 20
 
 
 @pytest.mark.parametrize("utility", ["utilization", "flow-time", "tardiness"])

@@ -17,13 +17,11 @@ from cotenant.instances.colocation.instance import Colocation
 from cotenant.instances.numa.instance import Numa
 from cotenant.instances.packing.generators import caprara_toth
 from cotenant.instances.packing.instance import Packing
-from cotenant.instances.problem.errors import CotenantError, InvalidInstance
-from cotenant.instances.scheduling import Scheduling, assign_machines, check, utilities
-from cotenant.instances.scheduling.instance import Schedule
-from cotenant.instances.scheduling.utility import units_done
+from cotenant.instances.problem.errors import InvalidInstance
+from cotenant.instances.scheduling import Scheduling
 from cotenant.models.program import LinearProgram, ProgramBuilder
 from support.oracles.colocation import random_fields
-from support.oracles.packing import fewest, leximin, totals_possible
+from support.oracles.packing import leximin, totals_possible
 
 
 def packing(seed: int, *, limited: bool = False) -> Packing:
@@ -180,21 +178,6 @@ def few_jobs(seed: int) -> Scheduling:
     )
 
 
-def most_work(instance: Scheduling) -> tuple[int, int]:
-    """The most units of work, and the most utility, of all schedules."""
-    units, utility = 0, 0
-    for start in itertools.product(range(-1, instance.horizon), repeat=instance.jobs):
-        begin = np.array(start)
-        try:
-            schedule = Schedule(begin, assign_machines(instance, begin))
-            check(instance, schedule)
-        except CotenantError:
-            continue
-        units = max(units, int(units_done(begin, instance.processing, instance.horizon).sum()))
-        utility = max(utility, int(utilities(instance, schedule).sum()))
-    return units, utility
-
-
 def numa(seed: int) -> Numa:
     """Two or three processors' worth of uneven data."""
     rng = np.random.default_rng(seed)
@@ -215,30 +198,3 @@ def numa(seed: int) -> Numa:
         rate=10.0,
         name=f"numa-{seed}",
     )
-
-
-def tiny(problem: str, seed: int) -> list[tuple[object, dict[str, Fraction | None]]]:
-    """Random instances of a problem with their optima by method, if they can be enumerated (None:
-    infeasible).
-    """
-    if problem == "packing":
-        free, few, users = packing(seed), packing(seed, limited=True), shared(seed)
-        pairs = []
-        for instance in (free, few):
-            least, cheapest = (fewest(instance, costs) for costs in (False, True))
-            counts = [None if n is None else Fraction(n) for n in (least, cheapest)]
-            optima = dict.fromkeys(("min-servers", "cp-sat"), counts[0])
-            pairs.append((instance, {**optima, "min-cost": counts[1]}))
-        optima = {"max-utilization": most_utilization(users)}
-        return [*pairs, (users, {**optima, "max-min-share": largest_least_share(users)})]
-    if problem == "admission":
-        instance = admission(seed)
-        return [(instance, {"optimal": Fraction(round(10 * most_total_speed(instance)), 10)})]
-    if problem == "scheduling":
-        jobs = few_jobs(seed)
-        units, utility = most_work(jobs)
-        share = Fraction(units, jobs.total_machines * jobs.horizon)
-        return [
-            (jobs, {"max-utilization": share, "max-utility": Fraction(utility), "REF": Fraction(0)})
-        ]
-    return [(numa(seed), {})]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
@@ -74,15 +73,10 @@ def _quota(root: Path, membership: Path) -> float:
             if controllers and "cpu" not in controllers.split(","):
                 continue
             folder = root / controllers if controllers else root
-            for group in (folder / path.lstrip("/"), *_parents(folder, path)):
-                least = min(least, _limit(group))
+            group = Path(path.lstrip("/"))
+            for part in (group, *group.parents):
+                least = min(least, _limit(folder / part))
     return math.ceil(least) if math.isfinite(least) else math.inf
-
-
-def _parents(folder: Path, path: str) -> Iterator[Path]:
-    """Control groups that contain the group at `path`."""
-    for parent in Path(path.lstrip("/")).parents:
-        yield folder / parent
 
 
 def _limit(group: Path) -> float:

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from support.oracles.matchings import is_stable_partition
 from support.seeds import ranges
 from support.small_cases import colocations
 
@@ -23,10 +24,7 @@ from cotenant.solvers.colocation.stable import stable
 from cotenant.solvers.colocation.stable_limits import StableLimits
 from cotenant.solvers.colocation.to_roommates import lists_of_agents
 from cotenant.solvers.outcome import Status, Stop
-from cotenant.solvers.roommates import (
-    is_stable_partition,
-    ranks_from_cost,
-)
+from cotenant.solvers.roommates import ranks_from_cost
 
 ALPHAS = (0.0, 0.0, 0.05, 0.1)
 

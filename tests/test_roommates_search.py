@@ -5,7 +5,7 @@ short.
 import numpy as np
 import pytest
 from support.messages import refused
-from support.oracles.matchings import counted_matchings
+from support.oracles.matchings import counted_matchings, is_stable_partition
 from support.seeds import numbers
 
 from cotenant.instances.problem.errors import InvalidInstance
@@ -13,7 +13,6 @@ from cotenant.solvers.roommates import (
     UNRANKED,
     blocking_pairs,
     fewest_blocking_pairs,
-    is_stable_partition,
     ranks_from_cost,
     stable_partition,
 )

@@ -7,7 +7,7 @@ from functools import partial
 import numpy as np
 import pytest
 from support.messages import refused
-from support.oracles.matchings import every_matching
+from support.oracles.matchings import every_matching, is_stable_partition
 from support.seeds import numbers
 
 from cotenant.instances.problem.errors import InvalidInstance, InvalidOption
@@ -17,7 +17,6 @@ from cotenant.solvers.roommates import (
     blocking_pairs,
     fewest_blocking_pairs,
     fewest_with_ties,
-    is_stable_partition,
     stable_partition,
     weak_lists,
 )

@@ -150,9 +150,6 @@ class Deletions:
         if left:
             raise Refused(f"a node of the tree lacks {len(left)} children")
 
-    def _over(self, i: int, j: int) -> int:
-        return whole(self.over[i][j], "whom an agent prefers")
-
     def _pair(self, i: int, j: int) -> int:
         return min(i, j) * self.size + max(i, j)
 
@@ -166,7 +163,9 @@ class Deletions:
             if after[i] != i:
                 if ahead is None or own is None or self._pair(i, after[i]) in gone:
                     raise Refused(f"agent {i} may not share with its neighbor")
-                if after[i] != before[i] and ahead > self._over(i, before[i]):
+                if after[i] != before[i] and ahead > whole(
+                    self.over[i][before[i]], "whom an agent prefers"
+                ):
                     raise Refused(f"agent {i} does not fit into its party")
                 if self.given.left and own > self.worst:
                     raise Refused(f"agent {i} would as soon be unpaired as be with its predecessor")

@@ -2,35 +2,16 @@
 
 from __future__ import annotations
 
-from typing import overload
-
 import numpy as np
 
 from ...instances.market.instance import Allocation, Floats, Market, ratio, total_by
 from ...instances.market.sharing import equal_cores
 from ...instances.problem.option_types import validate_options
-from ...solvers.market.rounding import Quick, Rounding, round_until
+from ...solvers.market.rounding import Rounding, round_until
 from ...solvers.market.utilitarian import greedy_cores
 from ...solvers.outcome import Outcome, Status
 
 
-# by type: least-envy may be cut short and says so in an Outcome, the quick roundings cannot
-@overload
-def equal_share(
-    instance: Market,
-    *,
-    rng: np.random.Generator | None = ...,
-    time_limit: float | None = ...,
-    rounding: Quick = ...,
-) -> Allocation: ...
-@overload
-def equal_share(
-    instance: Market,
-    *,
-    rng: np.random.Generator | None = ...,
-    time_limit: float | None = ...,
-    rounding: Rounding,
-) -> Allocation | Outcome: ...
 @validate_options
 def equal_share(
     instance: Market,
@@ -60,23 +41,6 @@ def equal_share(
     return _rounded(instance, equal_cores(instance), rounding, time_limit)
 
 
-# by type: least-envy may be cut short and says so in an Outcome, the quick roundings cannot
-@overload
-def proportional_share(
-    instance: Market,
-    *,
-    rng: np.random.Generator | None = ...,
-    time_limit: float | None = ...,
-    rounding: Quick = ...,
-) -> Allocation: ...
-@overload
-def proportional_share(
-    instance: Market,
-    *,
-    rng: np.random.Generator | None = ...,
-    time_limit: float | None = ...,
-    rounding: Rounding,
-) -> Allocation | Outcome: ...
 @validate_options
 def proportional_share(
     instance: Market,

@@ -62,7 +62,11 @@ def greedy_filtered(
     jobs = np.flatnonzero(instance.useful)
     if len(jobs) == 0 or total.max() < 1:
         return Allocation(np.zeros(instance.jobs))
-    counts = core_counts(int(total.max()))
+    # all core counts up to the most of a server are profiled, or 128 of them
+    most = int(total.max())
+    counts = np.arange(1, most + 1)
+    if most > _COLUMNS:
+        counts = np.unique(np.round(np.geomspace(1, most, _COLUMNS)).astype(np.int64))
     require_memory(
         60.0 * len(jobs) * len(counts),
         f"the filter of {len(jobs)} jobs at {len(counts)} core counts",
@@ -73,13 +77,6 @@ def greedy_filtered(
     mask = sample_mask(true.shape, sampled, rng or np.random.default_rng(0))
     predicted = fill(true, mask)
     return Allocation(_greedy(instance, jobs, total, counts, predicted))
-
-
-def core_counts(most: int) -> Integers:
-    """The core counts that are profiled: all up to `most`, or 128 of them."""
-    if most <= _COLUMNS:
-        return np.arange(1, most + 1)
-    return np.unique(np.round(np.geomspace(1, most, _COLUMNS)).astype(np.int64))
 
 
 def _greedy(

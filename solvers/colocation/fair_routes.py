@@ -390,10 +390,5 @@ def improve_penalty(search: FairSearch) -> None:
         search.take(near.best, near.stop)
 
 
-def solve_penalty(search: FairSearch) -> None:
-    """Solve the integer program of least penalty at this slack for the rest of the time."""
-    search.solve()
-
-
 LEAST_SLACK = (approach, try_slack, improve_slack, solve_slack)
-LEAST_PENALTY = (relax_penalty, try_penalty, improve_penalty, solve_penalty)
+LEAST_PENALTY = (relax_penalty, try_penalty, improve_penalty, FairSearch.solve)

@@ -79,7 +79,7 @@ class LocalBranching(Incumbent[Pairing, float]):
 
     def __init__(
         self, instance: Colocation, begin: Pairing, relaxation: Relaxation, clock: Clock, *,
-        slack: float, bound: float | None = None, limits: BranchingLimits | None = None,
+        slack: float, bound: float | None = None,
     ) -> None:  # fmt: skip
         def cost(pairing: Pairing) -> float:
             fair = within_slack(instance, pairing, slack)
@@ -89,7 +89,7 @@ class LocalBranching(Incumbent[Pairing, float]):
             instance, clock, cost, scale=scale(instance, "penalty"), bound=bound
         )  # fmt: skip
         self.instance, self.relaxation = instance, relaxation
-        self.limits = limits or BranchingLimits()
+        self.limits = BranchingLimits()
         self.made = fair_program(instance, slack)
         self.size = len(self.made.first) + len(self.made.alone)
         self.order = np.argsort(
@@ -202,7 +202,6 @@ def search_near(
     *,
     slack: float,
     bound: float | None = None,
-    limits: BranchingLimits | None = None,
 ) -> LocalBranching:
     """Search for less mean penalty within the given slack near the relaxation; return the finished
     search.
@@ -221,9 +220,7 @@ def search_near(
     seconds : time for it, besides the clock's.
     bound : what is proved of the mean penalty; the search ends there.
     """
-    near = LocalBranching(
-        instance, begin, relaxation, clock, slack=slack, bound=bound, limits=limits
-    )  # fmt: skip
+    near = LocalBranching(instance, begin, relaxation, clock, slack=slack, bound=bound)
     until = clock.seconds + seconds
     with near.keeping_best():
         near.first(until)

@@ -52,7 +52,6 @@ def improve(
     *,
     slack: float | None = None,
     bound: float | None = None,
-    limits: PartLimits | None = None,
 ) -> Incumbent[Pairing, float]:
     """Reduce the slack, or the mean penalty within a slack, until the time is up or the largest
     neighborhoods bring nothing; return the finished search.
@@ -74,7 +73,7 @@ def improve(
         instance, clock, value, bound=bound, then=partial(mean_penalty, instance),
         scale=scale(instance, "slack" if slack is None else "penalty"),
     )  # fmt: skip
-    limits = limits or PartLimits()
+    limits = PartLimits()
     present = len(instance.present)
     search.begin(begin)
     size, failures, until = min(limits.fewest, present), 0, clock.seconds + seconds

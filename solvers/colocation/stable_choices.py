@@ -137,7 +137,7 @@ def least_regret(
     if none is not None:
         return none
     partner = minimum_regret(_table(instance), _cost(instance))
-    answer = _pairing(instance, partner)
+    answer = Pairing.from_partners(np.arange(instance.types), partner, instance.types)
     worst = float(agent_penalties(instance, answer)[1].max())
     paired = np.flatnonzero(partner >= 0)
     borne = instance.penalty[paired, partner[paired]]
@@ -198,10 +198,6 @@ def _table(instance: Colocation) -> StableTable:
     table = None if lists is None else stable_table(lists.place)
     assert table is not None  # `_none_stable` was asked before
     return table
-
-
-def _pairing(instance: Colocation, partner: Any) -> Pairing:
-    return Pairing.from_partners(np.arange(instance.types), partner, instance.types)
 
 
 def _none_stable(instance: Colocation, clock: Clock) -> Outcome | None:

@@ -10,7 +10,7 @@ from ...instances.market.utility import speedup
 from ...instances.problem.errors import InvalidOption
 from ...models.program import LinearProgram, ProgramBuilder
 from ..engines import solve_program
-from ..outcome import Clock, Outcome, Report, Status, Stop
+from ..outcome import Clock, Outcome, Status, Stop
 from .quick_rounding import Rule, round_by, split
 
 MOST_PAIRS = 20_000
@@ -43,11 +43,7 @@ def validate_least_envy(market: Market, time_limit: float | None) -> None:
 
 
 def least_envy(
-    market: Market,
-    allocation: Allocation,
-    *,
-    time_limit: float | None = None,
-    report: Report | None = None,
+    market: Market, allocation: Allocation, *, time_limit: float | None = None
 ) -> Outcome:
     """Round every job's cores down or up so that the worst pair's envy index is as large as
     possible.
@@ -59,7 +55,7 @@ def least_envy(
     before.
     """
     validate_least_envy(market, time_limit)
-    clock = Clock(time_limit, report)
+    clock = Clock(time_limit)
     best = max(
         (round_by(market, allocation, rule) for rule in _RULES),
         key=lambda rounded: envy_index(market, rounded),

@@ -297,16 +297,14 @@ class CardSearch(Incumbent[Placement, int]):
     ) -> None:
         self.taken, there = units_taken(instance), max(units_there(instance), 1)
         super().__init__(
-            instance, clock, self._units, sense="max",
-            bound=units_there(instance), shown=lambda units: float(Fraction(100 * units) / there),
+            instance, clock, lambda best: int(best.totals(instance.types) @ self.taken),
+            sense="max", bound=units_there(instance),
+            shown=lambda units: float(Fraction(100 * units) / there),
         )  # fmt: skip
         self.instance, self.rng, self.limits = instance, rng, limits
         self.bound_by = "the cards there are"
         self.problem, self.types, self.grain = card_packing(instance, limits)
         self.kind = np.repeat(np.arange(instance.classes), self.problem.servers)
-
-    def _units(self, placement: Placement) -> int:
-        return int(placement.totals(self.instance.types) @ self.taken)
 
     def relaxed(self, less: float = 0.0) -> tuple[CardsProgram, Prices, Floats | None]:
         """Program by classes with a part `less` of each resource, valid prices for the full

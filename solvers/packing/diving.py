@@ -86,7 +86,7 @@ def dive(
         rest = replace(problem, request=state.todo, servers=state.servers)
         last, aim, known = rest.vms <= LISTED_VMS, target - state.spent, len(pool)
         solved = generate(
-            rest, pool, _silent(clock), upper=aim + 1, enough=None if last else aim,
+            rest, pool, Clock(clock.time_slice()), upper=aim + 1, enough=None if last else aim,
             seconds=max(until - clock.seconds, 0.05), nodes=20_000, master=master,
         )  # fmt: skip
         if solved.value is None:
@@ -222,8 +222,3 @@ def _best(problem: Reduced, relaxation: Relaxation) -> Pool:
     merit = table @ relaxation.prices.profit.astype(float) / price
     order = np.argsort(-merit, kind="stable")[: max(300, 5 * problem.types)]
     return Pool.of(table[order], kind[order])
-
-
-def _silent(clock: Clock) -> Clock:
-    """Clock with the same deadline and without a trace."""
-    return Clock(clock.time_slice())

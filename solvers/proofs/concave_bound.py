@@ -4,7 +4,6 @@ last core.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from fractions import Fraction
 from typing import Any
 
@@ -31,7 +30,7 @@ def utilitarian(task: Task) -> Proof:
     the last core.
     """
     if not task.options.get("whole"):
-        return _tangents(task, {}, None)
+        return _tangents(task, {})
     witness = {"cores": multipliers(on_grid(_cores(task), 1), 1)}
     options = {"whole": True}
     return checked_proof(task, [{"kind": "dual"}], options=options, witness=witness)
@@ -46,8 +45,7 @@ def nash_welfare(task: Task) -> Proof:
         raise Claimed(f"logarithms of {utility} utilities are not proved as a file")
     options: dict[str, Any] = {} if utility == "amdahl" else {"utility": utility}
     options |= {"whole": True} if task.options.get("whole") else {}
-    at = _weighted if utility == "amdahl" else None
-    proof = _tangents(task, options, at)
+    proof = _tangents(task, options, own_points=utility == "amdahl")
     if not options.get("whole"):
         return proof
     case = task.case(options, [])
@@ -60,22 +58,22 @@ def nash_welfare(task: Task) -> Proof:
     return other if _gap(other.levels[0]) < _gap(proof.levels[0]) else proof
 
 
-def _tangents(
-    task: Task,
-    options: dict[str, Any],
-    at: Callable[[Task, Floats], Floats] | None,
-) -> Proof:
-    cores = _cores(task)
+def _tangents(task: Task, options: dict[str, Any], own_points: bool = False) -> Proof:
+    """Proof by tangents at the cores or, with `own_points`, also at the allocation of most utility
+    at the weights B_i / u_i of the cores, where bound (2) of the verifier is tightest.
+    """
+    cores, given = _cores(task), task.instance
 
     def attempt(digits: int, own: bool) -> Proof:
         whole = multipliers(on_grid(cores, 1), 1) if options.get("whole") else None
         witness = {"cores": whole or fractional_cores(task, cores, digits)}
         step: dict[str, Any] = {"kind": "tangent"}
-        if own and at is not None:
-            step["at"] = points(at(task, cores), 10**digits)
+        if own:
+            weight = ratio(given.budget, user_utilities(given, cores))
+            step["at"] = points(weighted_optimum(given, weight[given.user])[0], 10**digits)
         return checked_proof(task, [step], options=options, witness=witness)
 
-    attempts = [(digits, own) for digits, own in ATTEMPTS if at is not None or not own]
+    attempts = [(digits, own) for digits, own in ATTEMPTS if own_points or not own]
     return best_attempt(task, attempt, _gap, ENOUGH, attempts)
 
 
@@ -85,16 +83,6 @@ def _cores(task: Task) -> Floats:
         raise Claimed("there is no answer")
     cores: Floats = solution.cores
     return cores
-
-
-def _weighted(task: Task, cores: Floats) -> Floats:
-    """Allocation of most utility at the weights B_i / u_i of some cores, where bound (2) of the
-    verifier is tightest.
-    """
-    worth = user_utilities(task.instance, cores)
-    weight = ratio(task.instance.budget, worth)
-    optimum: Floats = weighted_optimum(task.instance, weight[task.instance.user])[0]
-    return optimum
 
 
 def _gap(level: Level) -> float:

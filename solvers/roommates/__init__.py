@@ -10,7 +10,7 @@ from .arrays import UNRANKED
 from .blocking import blocking_pairs
 from .irving import RoommatesTable, irving
 from .matching_search import AlmostStable
-from .partition import StablePartition, is_stable_partition, stable_partition
+from .partition import StablePartition, stable_partition
 from .ranks import WeakLists, ranks_from_cost, ranks_from_lists, weak_lists
 from .ties_search import fewest_with_ties
 
@@ -24,7 +24,6 @@ __all__ = [
     "fewest_blocking_pairs",
     "fewest_with_ties",
     "irving",
-    "is_stable_partition",
     "ranks_from_cost",
     "ranks_from_lists",
     "stable_partition",

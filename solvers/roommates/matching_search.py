@@ -45,8 +45,7 @@ class AlmostStable:
     feasible : False when the goal is a perfect matching and there is none.
     proved : `value` is the least possible (or there is no matching of the goal).
     stop : finished, time_limit or interrupted.
-    partition : the stable partition of the instance, which anyone can check with
-        `is_stable_partition`.
+    partition : the stable partition of the instance.
     finished : the numbers k for which the search has proved that k blocking pairs are not enough.
     nodes : sets of deletions looked at, in the proof and in the search for better matchings.
     trace : (seconds, value, bound), one for every better matching or bound.

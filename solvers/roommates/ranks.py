@@ -114,14 +114,13 @@ def weak_lists(cost: ArrayLike, better: Callable[[NDArray[np.float64]], NDArray[
 
 
 @validate_options
-def ranks_from_cost(cost: ArrayLike, keys: ArrayLike | None = None) -> Ranks:
-    """Strict ranks from costs; ties are broken by `keys`, then by the lower index.
+def ranks_from_cost(cost: ArrayLike) -> Ranks:
+    """Strict ranks from costs; ties are broken by the lower index.
 
     Parameters
     ----------
     cost : (n, n), what agent i bears beside agent j; inf on either side forbids the pair, the
         diagonal is not looked at.
-    keys : (n, n), finite, orders equal costs before the index does.
 
     Returns
     -------
@@ -136,52 +135,31 @@ def ranks_from_cost(cost: ArrayLike, keys: ArrayLike | None = None) -> Ranks:
     >>> ranks_from_cost([[0, 2, 1], [5, 0, 5], [1, 2, 0]]).tolist()
     [[1073741824, 1, 0], [0, 1073741824, 1], [0, 1, 1073741824]]
     """
-    return _ranked(cost, keys)[2]
+    return _ranked(cost)[2]
 
 
-def _ranked(
-    cost: ArrayLike, keys: ArrayLike | None = None
-) -> tuple[NDArray[np.float64], NDArray[Any], Ranks]:
+def _ranked(cost: ArrayLike) -> tuple[NDArray[np.float64], NDArray[Any], Ranks]:
     """Costs with infinity for forbidden pairs, each agent's preference order, and its ranks."""
-    prices = _square(cost, "cost")
+    prices = np.array(cost, dtype=np.float64)
+    if prices.size == 0:
+        prices = prices.reshape(0, 0)
+    if prices.ndim != 2 or prices.shape[0] != prices.shape[1]:
+        raise InvalidInstance("cost", f"of shape {prices.shape}", "(n, n)")
+    np.fill_diagonal(prices, 0.0)
+    broken = np.argwhere(np.isnan(prices))
+    if len(broken):
+        i, j = broken[0].tolist()
+        raise InvalidInstance(f"cost[{i}, {j}]", prices[i, j], "a number")
     agents = len(prices)
     forbidden = np.isposinf(prices)
     forbidden |= forbidden.T
     np.fill_diagonal(forbidden, True)
     prices[forbidden] = np.inf
-    if keys is None:
-        order = np.argsort(prices, axis=1, kind="stable")
-    else:
-        order = np.lexsort((_square(keys, "keys", agents), prices), axis=1)
+    order = np.argsort(prices, axis=1, kind="stable")
     rank = np.empty((agents, agents), dtype=np.int32)
     np.put_along_axis(rank, order, np.arange(agents, dtype=np.int32)[None, :], axis=1)
     rank[forbidden] = UNRANKED
     return prices, order, rank
-
-
-def _square(values: ArrayLike, name: str, agents: int | None = None) -> NDArray[np.float64]:
-    """Float copy of a square matrix whose off-diagonal entries must be numbers."""
-    matrix = np.array(values, dtype=np.float64)
-    if matrix.size == 0 and agents in (None, 0):
-        matrix = matrix.reshape(0, 0)
-    if (
-        matrix.ndim != 2
-        or matrix.shape[0] != matrix.shape[1]
-        or (agents is not None and len(matrix) != agents)
-    ):
-        raise InvalidInstance(
-            name,
-            f"of shape {matrix.shape}",
-            "(n, n)" if agents is None else f"({agents}, {agents})",
-        )
-    np.fill_diagonal(matrix, 0.0)
-    broken = np.argwhere(np.isnan(matrix) if agents is None else ~np.isfinite(matrix))
-    if len(broken):
-        i, j = broken[0].tolist()
-        raise InvalidInstance(
-            f"{name}[{i}, {j}]", matrix[i, j], "a number" if agents is None else "a finite number"
-        )
-    return matrix
 
 
 @validate_options

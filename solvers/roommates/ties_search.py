@@ -64,8 +64,8 @@ def fewest_with_ties(
     -------
     AlmostStable
         `blocking` by the lists with ties. `partition` is stable under some tie-breaking, and its
-        bound less one for each agent of `unsettled` holds under all (`is_stable_partition` checks
-        both); where `known` is more, `finished` begins there.
+        bound less one for each agent of `unsettled` holds under all; where `known` is more,
+        `finished` begins there.
 
     Raises
     ------

@@ -12,17 +12,14 @@ import numpy.typing as npt
 
 from ...instances.scheduling import Scheduling
 from ...instances.scheduling.instance import Integers
-from ..outcome import Clock
 from .shapley import scale, weights
 
 _SLICE = 20_000_000
-"""Jobs served between two looks at the clock: about a second."""
+"""Jobs served between two moments at which Ctrl-C is received: about a second."""
 
 
-def fifo_values(
-    instance: Scheduling, masks: npt.ArrayLike, times: npt.ArrayLike, clock: Clock | None = None
-) -> Integers | None:
-    """Total psi_sp of each coalition at each time, shape (n, q); None at the time limit.
+def fifo_values(instance: Scheduling, masks: npt.ArrayLike, times: npt.ArrayLike) -> Integers:
+    """Total psi_sp of each coalition at each time, shape (n, q).
 
     Jobs are served by release, then organization, then as listed. Nobody overtakes, but with
     backfilling the first waiting job of an organization passes what does not fit, as in the event
@@ -37,8 +34,6 @@ def fifo_values(
     starts = np.empty(len(order), dtype=np.int64)
     step = max(1, _SLICE // max(1, len(order)))
     for first in range(0, len(masks), step):
-        if clock is not None and clock.expired:
-            return None
         part = slice(first, first + step)
         serve(
             masks[part], instance.machines, *jobs, instance.backfilling, instance.horizon, times,

@@ -68,7 +68,9 @@ def joint_optimum(
     best = _by_class(game, _first_play(game))
     value = _disutility(game, best)
     lower, rounds, stop = 0.0, 0, Stop.FINISHED
-    points = _first_points(game, value)
+    steps = (np.linspace(0.0, 1.0, 48) * 1.001 * value / game.players) ** game.alpha
+    steps *= _deviations(game)[1]
+    points = np.unique(np.minimum(np.floor(steps), 2**54).astype(np.int64))
     seen: set[int] = set()
     unit = scale(game.instance, "disutility", alpha=game.alpha)
     # 2. solve with finer tables of v where the answers lie, until the bound meets the value
@@ -199,15 +201,6 @@ def _deviation(game: Game, number: list[Integers]) -> int:
     """Sum of deviations of an answer, rounded as in the model."""
     total = _totals(game, number)
     return sum(int(part[n]) for part, n in zip(_deviations(game)[0], total.tolist(), strict=True))
-
-
-def _first_points(game: Game, value: float) -> Integers:
-    """48 breakpoints of the sum of deviations at equal steps of the variance, up to the incumbent's
-    value.
-    """
-    highest = 1.001 * value / game.players
-    steps = (np.linspace(0.0, 1.0, 48) * highest) ** game.alpha * _deviations(game)[1]
-    return np.unique(np.minimum(np.floor(steps), 2**54).astype(np.int64))
 
 
 def _finer(points: Integers, deviation: int, again: bool) -> Integers:

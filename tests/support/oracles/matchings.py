@@ -38,3 +38,40 @@ def counted_matchings(rank: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     feasible = ~((matchings >= 0) & (has >= UNRANKED)).any(axis=1)
     prefers = mutual < has[feasible, :, None]
     return matchings[feasible], (prefers & prefers.transpose(0, 2, 1)).sum(axis=(1, 2)) // 2
+
+
+def is_stable_partition(rank, successor, better=None, unsettled=()) -> bool:
+    """Whether a permutation is a stable partition by Tan's definition.
+
+    Each agent of a party of three or more prefers its successor to its predecessor, and no two
+    acceptable agents both prefer each other to their predecessors. With ties (`better`, of
+    `WeakLists`): whether it is stable under every tie-breaking, the lists of the `unsettled` agents
+    put aside: these have one list each, the successor right before the predecessor, and this as
+    high up as it can be.
+    """
+    rank, following = np.asarray(rank), np.asarray(successor)
+    agents = np.arange(len(rank))
+    mutual = (rank < UNRANKED) & (rank.T < UNRANKED) & (agents[:, None] != agents)
+    own = np.where(mutual, rank, UNRANKED)
+    if following.shape != agents.shape or not np.array_equal(np.sort(following), agents):
+        return False
+    previous = np.argsort(following)
+    together, party = following != agents, following != previous
+    if (own[agents, following][together] >= UNRANKED).any():
+        return False
+    certain = own if better is None else better
+    is_unsettled = np.isin(agents, unsettled)
+
+    def better_than(who):
+        """Whom each agent certainly prefers to this one, (n, n); all it accepts if it is alone."""
+        limit = np.where(who != agents, certain[agents, who], UNRANKED)
+        return own < limit[:, None]
+
+    above = better_than(previous)
+    below = np.where(previous != agents, own[agents, previous], UNRANKED)[:, None] < certain
+    in_order = np.where(is_unsettled, ~below[agents, following], above[agents, following])
+    prefers = np.where(
+        is_unsettled[:, None], above | better_than(following), (own < UNRANKED) & ~below
+    )
+    prefers[agents, previous] = False
+    return bool(in_order[party].all() and not (prefers & prefers.T).any())

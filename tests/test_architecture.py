@@ -475,17 +475,17 @@ def test_public_functions_and_classes_have_a_docstring() -> None:
 
 
 BUDGET = {
-    "solvers": (40_352, 26_531),
+    "solvers": (40_203, 26_440),
     "analysis": (19_917, 13_617),
     "instances": (21_399, 14_211),
     "models": (5_212, 3_326),
-    "verify": (4_817, 3_508),
-    "baselines": (4_252, 2_254),
+    "verify": (4_816, 3_508),
+    "baselines": (4_213, 2_220),
     "ask": (859, 407),
     "cluster": (12_960, 8_924),
     "papers": (6_025, 4_395),
     "cli": (3_554, 2_410),
-    "tests": (46_575, 36_786),
+    "tests": (46_602, 36_800),
     "benchmarks": (6_943, 5_379),
 }
 """Lines of each layer's Python files, and those of code (without blanks, comments and docstrings):

@@ -8,11 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..compiled import compiled
-from ..heap_kernels import drop_first, push
+from .game_kernels import drop_first, push
 
 Ints = NDArray[Any]
-
-_BITS = 24  # a running job is end * 2**24 + processors in the heap; horizons are below 2**31
 
 
 @compiled
@@ -60,7 +58,8 @@ def serve(
     of an organization may pass those of others that do not fit into the free machines.
     """
     # 1. each organization's jobs as a linked list in the order of service
-    slope, level = np.zeros(len(times) + 1, np.int64), np.zeros(len(times) + 1, np.int64)
+    slope, level = np.zeros((2, len(times) + 1), np.int64)
+    taken = np.zeros(len(heap), np.int64)  # processors of the running jobs, whose ends are the heap
     players = len(machines)
     head = np.zeros(players, np.int64)
     following = np.full(len(release), len(release), np.int64)
@@ -79,15 +78,16 @@ def serve(
         slope[:] = 0
         level[:] = 0
         starts[:] = -1
+        for u in range(players):
+            head[u] = first_of[u] if mask >> u & 1 else len(release)
         # 3. with backfilling, start the first job that fits; else every job in order
-        if passing:
-            for u in range(players):
-                head[u] = first_of[u] if mask >> u & 1 else len(release)
-            while now < horizon:
-                while size > 0 and heap[0] >> _BITS <= now:
-                    free += heap[0] & ((1 << _BITS) - 1)
+        job = -1
+        while now < horizon:
+            if passing:
+                while size > 0 and heap[0] <= now:
+                    free += taken[0]
                     size -= 1
-                    drop_first(heap, 0, size)
+                    drop_first(heap, taken, 0, size)
                 # the first in the order of service of those that fit, and the next release
                 job, later = len(release), horizon
                 for u in range(players):
@@ -99,37 +99,28 @@ def serve(
                         elif width[head[u]] <= free:
                             job = min(job, head[u])
                 if job == len(release):
-                    now = min(later, heap[0] >> _BITS) if size > 0 else later
+                    now = min(later, heap[0]) if size > 0 else later
                     continue
                 head[owner[job]] = following[job]
-                starts[job] = now
-                free -= width[job]
-                end = min(now + processing[job], horizon)
-                push(heap, 0, size, end << _BITS | width[job])
-                size += 1
-                first = _count(
-                    values, c, slope, level, times, first, now, processing[job], width[job]
-                )
-        else:
-            for job in range(len(release)):
+            else:
+                job += 1
+                if job == len(release):
+                    break
                 if not mask >> owner[job] & 1 or width[job] > total:
                     continue
                 now = max(now, release[job])
                 # machines that are free by now, and then those that are free next
-                while size > 0 and (heap[0] >> _BITS <= now or free < width[job]):
-                    now = max(now, heap[0] >> _BITS)
-                    free += heap[0] & ((1 << _BITS) - 1)
+                while size > 0 and (heap[0] <= now or free < width[job]):
+                    now = max(now, heap[0])
+                    free += taken[0]
                     size -= 1
-                    drop_first(heap, 0, size)
+                    drop_first(heap, taken, 0, size)
                 if now >= horizon:
                     break
-                starts[job] = now
-                free -= width[job]
-                end = min(now + processing[job], horizon)
-                push(heap, 0, size, end << _BITS | width[job])
-                size += 1
-                first = _count(
-                    values, c, slope, level, times, first, now, processing[job], width[job]
-                )
+            starts[job] = now
+            free -= width[job]
+            push(heap, taken, 0, size, min(now + processing[job], horizon), width[job])
+            size += 1
+            first = _count(values, c, slope, level, times, first, now, processing[job], width[job])
         # 4. values at the times that are left
         _finish(values, c, slope, level, times)

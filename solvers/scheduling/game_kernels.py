@@ -113,6 +113,43 @@ class Output(NamedTuple):
 
 
 @compiled_without_counts
+def push(heap: Ints, mark: Ints, slot: int, size: int, entry: int, tag: int) -> None:
+    """Add an entry with its tag to the min-heap of `size` entries that begins at `slot`; `mark`
+    holds the tags.
+    """
+    i = size
+    while i > 0:
+        parent = (i - 1) >> 1
+        if heap[slot + parent] <= entry:
+            break
+        heap[slot + i] = heap[slot + parent]
+        mark[slot + i] = mark[slot + parent]
+        i = parent
+    heap[slot + i] = entry
+    mark[slot + i] = tag
+
+
+@compiled_without_counts
+def drop_first(heap: Ints, mark: Ints, slot: int, size: int) -> None:
+    """Remove the smallest entry and its tag; `size` is the new length."""
+    last, tag = heap[slot + size], mark[slot + size]
+    i = 0
+    while True:
+        child = 2 * i + 1
+        if child >= size:
+            break
+        if child + 1 < size and heap[slot + child + 1] < heap[slot + child]:
+            child += 1
+        if heap[slot + child] >= last:
+            break
+        heap[slot + i] = heap[slot + child]
+        mark[slot + i] = mark[slot + child]
+        i = child
+    heap[slot + i] = last
+    mark[slot + i] = tag
+
+
+@compiled_without_counts
 def value_at(board: Ints, c: int, t: int) -> int:
     """Value of a coalition at time t, from its doubled polynomial."""
     return int(((board[c, VALUE] * t + board[c, VALUE + 1]) * t + board[c, VALUE + 2]) >> 1)

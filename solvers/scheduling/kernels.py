@@ -37,7 +37,9 @@ from .game_kernels import (
     Reals,
     State,
     comes_before,
+    drop_first,
     fill_keys,
+    push,
     sample,
     shapley_keys,
     value_all,
@@ -65,40 +67,6 @@ class Machines(NamedTuple):
 
 
 _JOB_BITS = 32  # a running job is end * 2**32 + job here; the horizon is below 2**31
-
-
-@compiled_without_counts
-def _push_both(heap: Ints, mark: Ints, slot: int, size: int, entry: int, tag: int) -> None:
-    i = size
-    while i > 0:
-        parent = (i - 1) >> 1
-        if heap[slot + parent] <= entry:
-            break
-        heap[slot + i] = heap[slot + parent]
-        mark[slot + i] = mark[slot + parent]
-        i = parent
-    heap[slot + i] = entry
-    mark[slot + i] = tag
-
-
-@compiled_without_counts
-def _drop_first_of_both(heap: Ints, mark: Ints, slot: int, size: int) -> None:
-    """Remove the smallest entry of both heaps; `size` is the new length."""
-    last, tag = heap[slot + size], mark[slot + size]
-    i = 0
-    while True:
-        child = 2 * i + 1
-        if child >= size:
-            break
-        if child + 1 < size and heap[slot + child + 1] < heap[slot + child]:
-            child += 1
-        if heap[slot + child] >= last:
-            break
-        heap[slot + i] = heap[slot + child]
-        mark[slot + i] = mark[slot + child]
-        i = child
-    heap[slot + i] = last
-    mark[slot + i] = tag
 
 
 @compiled_without_counts
@@ -182,7 +150,7 @@ def _begin(
     if end < horizon:
         tag = 2 * kind + (full > 0 and rest > 0)
         size = state.board[c, RUNNING]
-        _push_both(state.heap, machines.mark, slot, size, (end << _JOB_BITS) | job, tag)
+        push(state.heap, machines.mark, slot, size, (end << _JOB_BITS) | job, tag)
         state.board[c, RUNNING] = size + 1
         state.next_end[c] = min(state.next_end[c], end)
     return job, kind
@@ -209,11 +177,11 @@ def _finish(
         kind, u = tag >> 1, machines.org[job]
         rate, rest = _rate_and_rest(jobs, machines, job, kind)
         size -= 1
-        _drop_first_of_both(heap, machines.mark, slot, size)
+        drop_first(heap, machines.mark, slot, size)
         if tag & 1:
             change = rest - rate
             if t + 1 < horizon:
-                _push_both(heap, machines.mark, slot, size, ((t + 1) << _JOB_BITS) | job, 2 * kind)
+                push(heap, machines.mark, slot, size, ((t + 1) << _JOB_BITS) | job, 2 * kind)
                 size += 1
         else:
             change = -rest if rest > 0 else -rate

@@ -10,12 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..compiled import compiled
-from ..heap_kernels import drop_first, push
+from .game_kernels import drop_first, push
 
 Ints = NDArray[Any]
-
-_BITS = 24
-"""A running job is end * 2**24 + its place in the heap."""
 
 
 @compiled
@@ -32,14 +29,15 @@ def admit(
     """
     queues = len(quota)
     head, used, own = first[:queues].copy(), np.zeros(queues, np.int64), quota - lending
-    heap, size, now, total = np.zeros(len(release) + 1, np.int64), 0, 0, quota.sum()
+    heap, running = np.zeros((2, len(release) + 1), np.int64)  # ends of running jobs, and the jobs
+    size, now, total = 0, 0, quota.sum()
     while now < horizon:
         # 1. jobs that have ended give their quota back
-        while size > 0 and heap[0] >> _BITS <= now:
-            job = heap[0] & ((1 << _BITS) - 1)
+        while size > 0 and heap[0] <= now:
+            job = running[0]
             used[owner[job]] -= width[job]
             size -= 1
-            drop_first(heap, 0, size)
+            drop_first(heap, running, 0, size)
         # 2. the queue whose first job fits and whose use above its quota is least
         bound = 0  # what is in use or its owner's alone
         for u in range(queues):
@@ -65,12 +63,12 @@ def admit(
             if best < 0 or mine < share or (mine == share and release[job] < release[head[best]]):
                 best, share = u, mine
         if best < 0:
-            now = min(later, heap[0] >> _BITS) if size > 0 else later
+            now = min(later, heap[0]) if size > 0 else later
             continue
         # 3. its job starts
         job = head[best]
         head[best] += 1
         start[job] = now
         used[best] += width[job]
-        push(heap, 0, size, min(now + processing[job], horizon) << _BITS | job)
+        push(heap, running, 0, size, min(now + processing[job], horizon), job)
         size += 1

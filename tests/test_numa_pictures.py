@@ -53,6 +53,15 @@ def test_numa_frontier_includes_own_rate_and_ends_without_power() -> None:
     assert "5752.04" in frontier.note
 
 
+def test_interrupted_frontier_keeps_finished_points(interrupt_at: Any) -> None:
+    asked = interrupt_at("cotenant.analysis.numa.frontier.fluid_power", keeps=True)
+    (frontier,) = price_frontiers(HOT)
+    assert len(asked) == 1
+    assert (frontier.stop, frontier.status) == (Stop.INTERRUPTED, Status.FEASIBLE)
+    assert frontier.points[0].status is Status.OPTIMAL
+    assert all(point.status is not Status.OPTIMAL for point in frontier.points[1:])
+
+
 @pytest.fixture(scope="module")
 def run() -> Simulation:
     """Local on the hot memory, a short run."""

@@ -10,10 +10,10 @@ import pytest
 from support.messages import refused
 from support.seeds import numbers
 
-from cotenant.instances.packing import Packing
+from cotenant.instances.packing import Packing, check
 from cotenant.instances.packing.generators import vm_types
 from cotenant.instances.problem import InvalidOption
-from cotenant.solvers.outcome import Clock
+from cotenant.solvers.outcome import Clock, Status, Stop
 from cotenant.solvers.packing.game.boxes import Boxes
 from cotenant.solvers.packing.game.play import by_lists, equilibrium, fuga
 from cotenant.solvers.packing.game.states import Space
@@ -106,3 +106,33 @@ def test_state_count_estimate_is_lower_bound(brute: Any, number: int) -> None:
             assert space.game.players < space.least_states <= states
             close += space.least_states == states
     assert close
+
+
+def test_lists_are_used_if_box_limit_is_too_small() -> None:
+    game = game_of(Packing(capacity=[[9]], demand=[[1]], servers=[1.0]), eta=3)  # type: ignore[arg-type]
+    boxes = Boxes.of(Space.of(game))
+    # 4 states; boxes hold 6 values of the 3 counts of the last level
+    assert boxes.fits(6)
+    assert not boxes.fits(4)
+    assert equilibrium(game, most_states=4)[0].tolist() == equilibrium(game)[0].tolist()
+    with refused(InvalidOption):
+        boxes.fits(3)
+
+
+@pytest.mark.parametrize("options", [{}, {"alpha": 2.5}])
+def test_fuga_interrupted_at_any_report_returns_a_play(options: dict[str, Any]) -> None:
+    instance, seen, last = vm_types(machines=9, rng=np.random.default_rng(0)), 0, 0
+
+    def report(*_: Any) -> None:
+        nonlocal seen
+        seen += 1
+        if seen == last:
+            raise KeyboardInterrupt
+
+    assert fuga(instance, report=report, **options).stop is Stop.FINISHED
+    for moment in range(1, seen + 1):
+        seen, last = 0, moment
+        outcome = fuga(instance, report=report, **options)
+        check(instance, outcome.solution)
+        assert (outcome.status, outcome.stop) == (Status.FEASIBLE, Stop.INTERRUPTED)
+        assert "states" not in outcome.certificate

@@ -6,28 +6,16 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
 
 import pytest
 from support.messages import approved, refused
 
 import cotenant
-from cotenant.instances.numa import Numa
 from cotenant.instances.numa.bounds import link_energy, saturated_throughput
 from cotenant.instances.numa.feasible import reach
 from cotenant.instances.numa.generators import blade_server
 from cotenant.instances.numa.workloads import BENCHMARKS
 from cotenant.instances.problem import InvalidFile, InvalidOption, read
-
-
-def tiny(**changes: Any) -> Numa:
-    fields: dict[str, Any] = {
-        "blades": 2, "rows": 1, "columns": 2, "cores": 2, "location_share": [0.4, 0.3, 0.2, 0.1],
-        "class_share": [0.5, 0.5],
-        "service_mean": [0.04, 0.02], "ht1": [1.2, 1.0], "pcie": [1.7, 1.1],
-        "bandwidth": [283.0, 28.0], "rate": 100.0,
-    }  # fmt: skip
-    return Numa(**{**fields, **changes})
 
 
 def test_blade_server_default_has_published_distances_and_cores() -> None:
@@ -39,7 +27,7 @@ def test_blade_server_default_has_published_distances_and_cores() -> None:
 
 
 def test_mesh_hops_by_rows_and_columns() -> None:
-    server = tiny(blades=1, rows=2, columns=3, location_share=[1 / 6] * 6)
+    server = blade_server(blades=1, rows=2, columns=3).replace(ht1=[1.2])
     assert server.distance[0].tolist() == [0, 1, 2, 1, 2, 3]
     assert server.slowdown[0, 3] == pytest.approx(1 + 0.2 * 1.6)
     assert server.blade_distance == 4

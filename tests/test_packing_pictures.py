@@ -74,6 +74,34 @@ def test_max_utilization_at_least_share_equals_enumeration(brute: ModuleType, ca
     assert impossible >= 5
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("capped", [False, pytest.param(True, marks=pytest.mark.slow)])
+def test_share_frontier_equals_enumeration(brute: ModuleType, capped: bool) -> None:
+    rng = np.random.default_rng(41 + capped)
+    traded = 0
+    for _ in range(15 if capped else 8):  # what is not capped takes longer
+        instance = brute.random_cluster(rng, capped)
+        totals = list(brute.totals_possible(instance))
+        (frontier,) = price_frontiers(instance, points=5)
+        assert frontier.status is Status.OPTIMAL
+        assert frontier.stop is Stop.FINISHED
+        assert len(frontier.points) <= 5
+        for point in frontier.points:
+            allowed = [
+                total
+                for total in totals
+                if point.limit is None or least_share(instance, total) >= point.limit - 1e-12
+            ]
+            best = max(utilization(instance, total) for total in allowed)
+            assert point.value == pytest.approx(best, abs=1e-9)
+            assert point.bound == pytest.approx(best, abs=1e-9)
+        fairest = max(least_share(instance, total) for total in totals)
+        assert frontier.points[0].reached == pytest.approx(fairest, abs=1e-12)
+        assert frontier.points[-1].limit is None
+        traded += frontier.points[0].value < frontier.points[-1].value - 1e-9
+    assert traded >= 2
+
+
 def test_share_frontier_limits_are_reachable_shares() -> None:
     """One server of 20, VMs of 7 and of 4: five of 4 use all of it; one of 7 and three of 4 (shares
     0.35 and 0.6), the fairest, use 19.

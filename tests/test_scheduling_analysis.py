@@ -69,17 +69,6 @@ def test_unfairness_equals_absolute_differences_over_ref_work() -> None:
     )
 
 
-def test_debts_equal_phi_minus_psi_and_sum_to_zero() -> None:
-    instance = cotenant.read("scheduling/tiny")
-    measured = metrics(instance, simulate(instance, "ROUNDROBIN").schedule)
-    owed = [measured[f"owed:{name}"] for name in instance.names]
-    assert sum(owed) == pytest.approx(0)
-    assert owed == pytest.approx(
-        [measured[f"phi:{name}"] - measured[f"psi:{name}"] for name in instance.names]
-    )
-    assert measured["most_owed"] == pytest.approx(max(owed))
-
-
 def test_flow_time_includes_waiting_until_horizon() -> None:
     instance = Scheduling([1], [0, 0, 0], [0, 2, 9], [3, 20, 5], horizon=8)
     measured = metrics(instance, Schedule([0, 3, -1], [0, 0, -1]))

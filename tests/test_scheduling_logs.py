@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 from dataclasses import replace
 from pathlib import Path
 
@@ -69,12 +68,6 @@ def test_swf_job_of_no_processors_used_has_those_asked_for(tmp_path: Path) -> No
     path = tmp_path / "none.swf"
     path.write_text(line(1, 0, 5, 20, used=0, asked=4))
     assert read_swf(path).processors.tolist() == [4]
-
-
-def test_gzipped_swf_log_equals_plain(trace: Path, tmp_path: Path) -> None:
-    packed = tmp_path / "small.swf.gz"
-    packed.write_bytes(gzip.compress(trace.read_bytes()))
-    assert read_swf(packed).submit.tolist() == read_swf(trace).submit.tolist()
 
 
 def test_window_holds_sequential_copies_of_its_jobs(trace: Path) -> None:

@@ -81,6 +81,12 @@ def worth(instance: Scheduling, schedule: Schedule, objective: Objective) -> int
     return total
 
 
+def unit(instance: Scheduling, objective: Objective) -> float:
+    """What a unit of work, or of utility, is of the objective."""
+    room = instance.total_machines * instance.horizon
+    return 1 / room if objective == "utilization" else 1.0
+
+
 @pytest.mark.slow
 @pytest.mark.sampled(2)
 @pytest.mark.parametrize("objective", OBJECTIVES)
@@ -95,12 +101,7 @@ def test_most_efficient_schedule_near_utilities_equals_enumeration(objective: Ob
             assert worth(instance, outcome.solution, objective) == expected
             assert int(np.abs(utilities(instance, outcome.solution) - given).sum()) <= most
             assert outcome.status is Status.OPTIMAL
-            unit = (
-                1 / (instance.total_machines * instance.horizon)
-                if objective == "utilization"
-                else 1.0
-            )
-            assert outcome.bound == pytest.approx(expected * unit, rel=1e-12)
+            assert outcome.bound == pytest.approx(expected * unit(instance, objective), rel=1e-12)
 
 
 @pytest.mark.slow
@@ -111,15 +112,11 @@ def test_scheduling_frontiers_equal_enumeration() -> None:
         frontiers = price_frontiers(instance, points=5)
         assert [frontier.efficiency for frontier in frontiers] == list(OBJECTIVES)
         for frontier, objective in zip(frontiers, OBJECTIVES, strict=True):
-            unit = (
-                1 / (instance.total_machines * instance.horizon)
-                if objective == "utilization"
-                else 1.0
-            )
             assert frontier.status is Status.OPTIMAL
+            of_one = unit(instance, objective)
             for point in frontier.points:
                 most = np.inf if point.limit is None else point.limit * known.units + 1e-6
-                expected = best(instance, objective, known.psi, most) * unit
+                expected = best(instance, objective, known.psi, most) * of_one
                 assert point.value == pytest.approx(expected, rel=1e-12)
                 assert point.bound == pytest.approx(expected, rel=1e-12)
                 assert point.reached is not None
@@ -128,12 +125,13 @@ def test_scheduling_frontiers_equal_enumeration() -> None:
             assert loosest.limit is None
             least = loosest.reached * known.units
             assert (
-                best(instance, objective, known.psi, least - 0.5 if least > 0 else 0) * unit
+                best(instance, objective, known.psi, least - 0.5 if least > 0 else 0) * of_one
                 <= loosest.value
             )
             if least > 0:  # and less unfair it cannot be
                 assert (
-                    best(instance, objective, known.psi, least - 0.5) * unit < loosest.value - 1e-12
+                    best(instance, objective, known.psi, least - 0.5) * of_one
+                    < loosest.value - 1e-12
                 )
             traded += frontier.points[0].value < loosest.value
     assert traded >= 7

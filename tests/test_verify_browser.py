@@ -12,6 +12,7 @@ import sys
 import threading
 from collections.abc import Callable, Iterator
 from functools import partial
+from hashlib import sha256
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,7 @@ from typing import Any
 import pytest
 from support.browser import Browser, no_chromium
 from support.messages import approved
+from support.proved import bundled_document, proved
 
 from cotenant.instances.problem import PROBLEM_NAMES
 
@@ -27,29 +29,10 @@ pytestmark = no_chromium
 
 ROOT = Path(__file__).resolve().parents[1]
 TINY = ROOT / "instances" / "data" / "colocation" / "tiny.json"
-PROOF: dict[str, Any] = {
-    "cotenant_proof": 2,
-    "problem": "colocation",
-    "method": "optimal",
-    "options": {},
-    "instance": {
-        "sha256": "eed4e9770b165c94592b00cb188588958f007bd0ac0d6a46876cce1e3073831e",
-        "name": "tiny",
-    },
-    "claim": {
-        "objective": "penalty",
-        "sense": "min",
-        "value": "17/400",
-        "bound": "17/400",
-        "claim_kind": "optimal",
-    },
-    "witness": {"first": [0, 1], "second": [3, 2], "pairs": [1, 1], "single": [0, 0, 0, 0]},
-    "levels": [],
-    "steps": [
-        {"kind": "dual", "over": 10, "prices": [25, 0, 50, 95], "rent": 0, "sets": []},
-    ],
-}
-"""Four agents, and prices at which no pairing costs less than a mean of 0.0425."""
+PROOF = proved(bundled_document("colocation/tiny"), "optimal").proof.document(
+    "tiny", sha256(TINY.read_bytes()).hexdigest()
+)
+"""Of a mean penalty of 0.0425 of four agents."""
 
 
 class Quiet(SimpleHTTPRequestHandler):

@@ -4,13 +4,12 @@ are checked again, and what happens to the answer when a rule or a server is add
 
 from __future__ import annotations
 
-import contextlib
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from support.oracles.placement import answers, best, state
+from support.oracles.placement import answers, best, states
 from support.seeds import seeds
 
 import cotenant
@@ -19,7 +18,7 @@ from cotenant.instances.packing import Packing, Placement, check
 from cotenant.instances.packing.csv_reader import vms_csv
 from cotenant.instances.packing.generators import cluster
 from cotenant.instances.packing.placement_constraints import Limit, Spread, stays
-from cotenant.instances.problem import InvalidFile, InvalidInstance
+from cotenant.instances.problem import InvalidFile
 from cotenant.models.packing.aggregate import aggregate_program
 from cotenant.models.packing.assignment import assignment_model
 from cotenant.solvers.engines import solve_cp_sat
@@ -40,16 +39,6 @@ DATABASE = Packing(
 """Three replicas of a database, no two on one server nor in one zone, and three that go anywhere:
 four servers now, three are enough, and one VM moves.
 """
-
-
-def states(first: int, number: int) -> list[Packing]:
-    """So many small states that are instances: some allow a type nowhere."""
-    found: list[Packing] = []
-    while len(found) < number:
-        with contextlib.suppress(InvalidInstance):
-            found.append(state(first))
-        first += 1
-    return found
 
 
 def bound_of(instance: Packing) -> int:

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 from support.measured import DATA
 from support.messages import approved, refused
-from support.oracles.placement import WEB, Best, answers, best, odd, state
+from support.oracles.placement import WEB, Best, answers, best, odd, states
 from support.proved import Document, Proved, case_of, content_of, has_point, proved
 
 from cotenant.cluster.plan.answer import Question
@@ -39,13 +39,7 @@ METHODS = {"min-servers": "servers", "min-cost": "cost", "fewest-moves": "moves"
 
 def small(first: int, number: int) -> list[tuple[Packing, Best | None]]:
     """So many small clusters and what is best there."""
-    clusters: list[tuple[Packing, Best | None]] = []
-    while len(clusters) < number:
-        with contextlib.suppress(InvalidInstance):
-            instance = state(first)
-            clusters.append((instance, best(instance)))
-        first += 1
-    return clusters
+    return [(instance, best(instance)) for instance in states(first, number)]
 
 
 def optimum(least: Best, method: str) -> int:

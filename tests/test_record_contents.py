@@ -34,30 +34,22 @@ def named(pictures: list[Picture], name: str) -> Any:
     return found
 
 
-def test_picture_records_are_grouped_by_method() -> None:
-    rows = [
-        row("a", {"x": 1}),
-        row("b", {"x": 2}),
-        row("a", {"x": 3}),
-        row("c", {"y": 1}),
-        row("d", None),
-    ]
-    assert records_by_method(rows, "x") == {"a": [{"x": 1}, {"x": 3}], "b": [{"x": 2}]}
-
-
-def test_records_of_different_options_are_separate() -> None:
+def test_picture_records_are_grouped_by_method_and_options() -> None:
     rows = [
         row("a", {"x": 1}, options={"alpha": 0.1}),
         row("a", {"x": 2}, options={"alpha": 0.2}),
-        row("b", {"x": 3}, options={"alpha": 0.1}),
-        row("b", {"x": 4}, options={"alpha": 0.1}, predict=0.25),
+        row("a", {"x": 3}, options={"alpha": 0.2}),
+        row("b", {"x": 4}, options={"alpha": 0.1}),
+        row("b", {"x": 5}, options={"alpha": 0.1}, predict=0.25),
+        row("c", {"y": 1}),
+        row("d", None),
     ]
-    assert list(records_by_method(rows, "x")) == [
-        "a (alpha=0.1)",
-        "a (alpha=0.2)",
-        "b",
-        "b on 25 % sampled",
-    ]
+    assert records_by_method(rows, "x") == {
+        "a (alpha=0.1)": [{"x": 1}],
+        "a (alpha=0.2)": [{"x": 2}, {"x": 3}],
+        "b": [{"x": 4}],
+        "b on 25 % sampled": [{"x": 5}],
+    }
 
 
 def test_methods_of_equal_records_share_one_curve() -> None:

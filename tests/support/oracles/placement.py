@@ -7,6 +7,7 @@ from __future__ import annotations
 import itertools
 import random
 from collections import Counter
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,6 +15,7 @@ import numpy as np
 
 from cotenant.instances.packing import Packing
 from cotenant.instances.packing.placement_constraints import Limit, Spread
+from cotenant.instances.problem.errors import InvalidInstance
 from support.oracles.packing import carded
 
 WEB = Packing(
@@ -228,3 +230,13 @@ def _together(instance: Packing, kind: list[int], rows: tuple[tuple[int, ...], .
         if not _even(instance, kind, list(rule.types), row, rule.skew, rule.zones):
             return False
     return True
+
+
+def states(first: int, number: int) -> list[Packing]:
+    """So many of `state` that are instances: some allow a type nowhere."""
+    found: list[Packing] = []
+    while len(found) < number:
+        with suppress(InvalidInstance):
+            found.append(state(first))
+        first += 1
+    return found

@@ -485,7 +485,7 @@ BUDGET = {
     "cluster": (12_960, 8_924),
     "papers": (6_025, 4_395),
     "cli": (3_554, 2_410),
-    "tests": (46_602, 36_800),
+    "tests": (46_614, 36_806),
     "benchmarks": (6_943, 5_379),
 }
 """Lines of each layer's Python files, and those of code (without blanks, comments and docstrings):

@@ -123,7 +123,8 @@ def allocation(
             else:
                 yield compare(what, f"{printed:.2f} %", f"{mean:.2f} %",
                     abs(mean - printed) <= NEAR,
-                    f"means of {draws} draws of other random numbers than theirs")  # fmt: skip
+                    f"means over {draws} draws, whose random numbers are "
+                    "not the paper's")  # fmt: skip
     # 2. What the abstract and section 6 say in words.
     first = sum(max(one.means, key=one.means.__getitem__) == "FGD" for one in found.values())
     yield compare("FGD allocates more than the other policies", "yes",
@@ -134,7 +135,8 @@ def allocation(
         yield compare("FGD leaves fewer cards unallocated than packing policies, at best",
             "49 % fewer, 290 cards", f"{fewer:.0f} % fewer, {more:.0f} cards",
             abs(fewer - 49) <= 5,
-            "read as of the dot product on the default workload: where is not said")  # fmt: skip
+            "taken as the comparison with the dot product on the default workload: the "
+            "paper does not say which")  # fmt: skip
     # 3. What part of the cards that FGD leaves no policy could have won.
     for workload, one in found.items():
         mine, cards = one.means["FGD"], one.cards / 100

@@ -106,11 +106,11 @@ def figure_2(
         apart = np.abs(own / theirs - 1)
         yield compare(f"worst normalized throughput, {name}", f"{other:.7f}", f"{worst:.7f}",
             abs(worst / other - 1) <= EQUAL,
-            "theirs from the log's throughputs of every job")  # fmt: skip
+            "the paper's value is computed from each job's throughput in the log")  # fmt: skip
         yield compare(f"every job's throughput, {name}", "the log's",
             f"{(apart <= EQUAL).sum()} of {len(own)} jobs within {EQUAL:g}, the farthest "
             f"{apart.max():.1e} off", bool((apart <= EQUAL).all()),
-            "" if name == "exact" else "job i in part i mod k, as in the published program",
+            "" if name == "exact" else "job i is in part i mod k, as in the published program",
         )  # fmt: skip
     # 2. Gandiva, which draws its pairs.
     rng = np.random.default_rng(seed)
@@ -124,7 +124,8 @@ def figure_2(
     yield compare("mean normalized throughput, Gandiva", f"{theirs.mean():.4f}",
         f"{mean.mean():.4f} ({low:.4f} to {high:.4f})",
         bool(low - half <= theirs.mean() <= high + half),
-        f"over {draws} draws of pairs; the log's is one draw of theirs")  # fmt: skip
+        f"over {draws} draws of pairs; the log's value is one draw of "
+        "the authors' program")  # fmt: skip
     # 3. Variables and seconds, and the curves.
     slowest = "the slowest part of those that are taken to run side by side"
     for name, value in zip(COLUMNS, seconds, strict=True):

@@ -180,7 +180,8 @@ def _notes(entries: Sequence[Finding]) -> tuple[tuple[str, ...], dict[Finding, s
     refer: dict[Finding, str] = {}
     for entry in entries:
         parts = {part: NUMBER.sub("#", part) for part in entry.note.split("; ") if part}
-        reason = entry.reason.partition(ALL_OF_THEM)[0].replace(RULED_OUT, "no cause found in")
+        reason = entry.reason.partition(ALL_OF_THEM)[0]
+        reason = reason.replace(RULED_OUT, "the difference remains when changing")
         parts |= {reason: reason} if reason else {}
         for part, kind in parts.items():
             kinds.setdefault(kind, []).append(part)

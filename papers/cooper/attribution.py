@@ -170,9 +170,10 @@ def _why(name: str, rank: float, given: Setting) -> str:
         "over populations"
     )
     if rank < -0.3:
-        note += "; not unrelated but inverse: the contentious pay less"
+        note += "; penalty and bandwidth are inversely related, not unrelated: contentious jobs "
+        note += "have smaller penalties"
     if name == "GR" and given.order == "random":
-        note += "; tasks come at random, as populations are drawn"
+        note += "; tasks arrive in the random order in which populations are drawn"
     return note
 
 
@@ -188,7 +189,7 @@ def _named_jobs(given: Setting, bars: Bars) -> Iterator[Finding]:
         1 + sum(value > values["dedup"] for value in values.values())
         for values in (greedy, complementary)
     )
-    why = "which job suffers is drawn by the contention model, not measured"
+    why = "which job suffers comes from the contention model's random draws, not from measurements"
     why = why if given.synthetic else ""
     yield compare("GR, dedup's penalty", "the largest",
         f"{greedy['dedup']:.1f} %, place {first} of {len(names)}", first == 1, why)  # fmt: skip
@@ -199,8 +200,8 @@ def _named_jobs(given: Setting, bars: Bars) -> Iterator[Finding]:
     yield compare("GR, correlation is penalized no less than canneal and dedup (fig. 1)", "yes",
         ", ".join(f"{job} {value:.1f} %" for job, value in three.items()),
         three["correlation"] >= max(three.values()),
-        "the sentence (section II) is meant as unfair; as printed it is fair, correlation being "
-        "the most contentious")  # fmt: skip
+        "section II means its sentence as an example of unfairness; as printed the example is "
+        "fair, since correlation is the most contentious job")  # fmt: skip
     yield compare("CO, dedup is penalized more than most (fig. 1)", "yes",
         f"{complementary['dedup']:.1f} %, place {among} of {len(names)}",
         among <= len(names) // 2, why)  # fmt: skip
@@ -219,10 +220,10 @@ def _printed_ranks(given: Setting, bars: Bars) -> Iterator[Finding]:
         below = [name for name in names if demand[name] < demand[job]]
         less = ", ".join(below) if len(below) < 4 else str(len(below))
         yield compare(f"{job}, rank of demand", str(rank), f"{demand[job]} of {len(names)}",
-            demand[job] == rank, "the ranks fit a drawing of eleven jobs",
+            demand[job] == rank, "the paper's ranks fit a figure with eleven jobs",
             f"Table I has {len(names)} jobs; with less demand: {less}")  # fmt: skip
         place = {p: 1 + int((bars[p] < bars[p][names.index(job)]).sum()) for p in POLICIES}
         yield compare(f"{job}, rank of penalty", str(penalty),
             ", ".join(f"{policy} {value}" for policy, value in place.items()),
             penalty in (place["SMR"], place["SR"]),
-            "under which policy is not said: SMR or SR")  # fmt: skip
+            "the paper does not say under which policy: compared with SMR and SR")  # fmt: skip

@@ -204,8 +204,8 @@ def readings(**shorter: Any) -> Variations:
     return {"the order of GR's tasks": order, "how SR ranks equals": ties}
 
 
-MAJORITY: Variations = {"what a large majority is": {"more than half": {"majority": 0.5}}}
-AS_WELL: Variations = {"what as well is": {"5 %, as in the abstract": {"as_well": 0.05}}}
+MAJORITY: Variations = {"the meaning of a large majority": {"more than half": {"majority": 0.5}}}
+AS_WELL: Variations = {"the meaning of as well": {"5 %, as in the abstract": {"as_well": 0.05}}}
 
 
 def policies(order: Order = "random", ties: Ties = "own") -> dict[str, Callable[..., Pairing]]:

@@ -46,15 +46,15 @@ def figure_12(*, given: Setting = _FIVE, repeats: int = 30) -> Parts:
         mean, deviation = points[share].mean, points[share].deviation
         yield compare(f"preferences right with {100 * share:.0f} % sampled", f"{100 * paper:.0f} %",
             f"{100 * mean:.1f} % ± {100 * deviation:.1f}", abs(mean - paper) <= WITHIN,
-            f"mean and deviation over {repeats} samples of our filter (recommenderlab's formulas "
-            "are not in the text); within 3 points")  # fmt: skip
+            f"mean and standard deviation over {repeats} samples of our filter (the paper does not "
+            "print recommenderlab's formulas); reproduced if within 3 points")  # fmt: skip
     # 2. Section IV.A: error too high at 20 %, falls quickly with 25 %, slowly beyond 30 %.
     quick = (points[0.25].mean - points[0.2].mean) / 5
     slow = (points[0.5].mean - points[0.3].mean) / 20
     yield compare("error falls quickly from 20 to 25 % sampled, slowly beyond 30 %", "yes",
         f"{100 * quick:.2f} points of accuracy per point sampled from 20 to 25 %, "
         f"{100 * slow:.2f} from 30 to 50 %", quick >= QUICKLY * slow,
-        "quickly: twice as fast")  # fmt: skip
+        "quickly is taken as twice as fast")  # fmt: skip
     # 3. Stable policies, and the curve.
     for name in ("SMR", "SR"):
         yield from _on_prediction(name, given)
@@ -90,9 +90,9 @@ def _on_prediction(name: str, given: Setting) -> Iterator[Finding]:
     expected = "the same with oracular knowledge and with 25 % sampled"
     yield compare(f"{name}, fair attribution (rank correlation)", expected,
         f"{ranks[0]:.2f} known, {ranks[1]:.2f} predicted", ranks[1] >= ranks[0] - 0.1,
-        "the same: lower by at most 0.1")  # fmt: skip
+        "the same is taken as lower by at most 0.1")  # fmt: skip
     yield compare(f"{name}, stability (median blocking pairs)", expected,
         f"{blockings[0]:.0f} known, {blockings[1]:.0f} predicted",
         blockings[1] <= SAME * max(blockings[0], 1.0),
-        "the same: at most half as many again; one wrong order counts for every agent of a "
-        "type")  # fmt: skip
+        "the same is taken as at most half as many again; a wrong preference of one type counts "
+        "for each of its agents")  # fmt: skip

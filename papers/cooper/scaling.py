@@ -77,18 +77,20 @@ def figure_13(
     first, last = sizes[0], sizes[-1]
     yield compare(f"{policy}, the correlation strengthens with more agents", "yes",
         _by_size(mean), mean[last] > mean[first],
-        "mean rank correlation by number of agents; the paper prints no sizes")  # fmt: skip
+        "mean rank correlation by number of agents; the paper does not print "
+        "the population sizes")  # fmt: skip
     yield compare("the link is weak in small systems", "yes",
         f"significant in {100 * share[first]:.0f} % of populations of {first}", share[first] < 0.5,
-        "one-sided at 5 %; weak: in less than half of the populations")  # fmt: skip
+        "by a one-sided test at 5 %; weak is taken as significant in less than half of the "
+        "populations")  # fmt: skip
     yield compare("in larger systems more contentious jobs have larger penalties", "yes",
         f"significant in {100 * share[last]:.0f} % of populations of {last}", share[last] >= 0.95,
-        "in at least 95 %")  # fmt: skip
+        "reproduced if significant in at least 95 % of the populations")  # fmt: skip
     least = sizes.index(min(deviation, key=deviation.__getitem__))
     yield compare("standard deviations shrink with population size", "yes",
         f"{_by_size(deviation)} points",
         deviation[last] < deviation[first] and least >= len(sizes) // 2,
-        "of a job type's mean penalty over populations")  # fmt: skip
+        "standard deviation over populations of a job type's mean penalty")  # fmt: skip
     # 3. The curves.
     samples = {policy: found, UNBLOCKED: exact}
     curves = {name: within_deviation(one) for name, one in samples.items() if one}

@@ -42,8 +42,8 @@ _TIES: dict[Ties, str] = {
     "index": "all agents ranking equals alike, by index",
 }
 _CROWDED = (
-    "CO and SMP put every undemanding job beside a demanding one; any two undemanding "
-    "jobs would rather share"
+    "CO and SMP pair every undemanding job with a demanding one; any two undemanding "
+    "jobs would rather share with each other, so they block"
 )
 
 
@@ -136,7 +136,7 @@ def figure_10(*, given: Setting = _FIFTY) -> Parts:
     yield from _stability_claims(counts)
     yield compare("stable roommate assignments", "rarely exist",
         f"in {strict} of {given.draws} populations, {_TIES[given.ties]}", strict <= given.draws / 4,
-        "rarely: in at most a quarter of the populations")  # fmt: skip
+        "rarely is taken as in at most a quarter of the populations")  # fmt: skip
     yield compare("a pairing without any blocking pair, ties kept", "rarely exist",
         f"proved to exist in {possible} of {given.draws} populations, proved impossible in the "
         "others", None,
@@ -175,7 +175,7 @@ def _satisfaction_claims(
 ) -> Iterator[Finding]:
     improved = {switch: shares[switch]["improved"] for switch in found}
     why = (
-        "hangs on the penalties, which were never published"
+        "depends on the measured penalties, which were never published"
         if given.synthetic
         else "other machines and jobs than the papers'"
     )
@@ -185,7 +185,7 @@ def _satisfaction_claims(
         share = improved[switch] + shares[switch]["unchanged"]
         yield compare(f"{switch}: agents that perform at least as well", "a large majority",
             f"{100 * share:.1f} %: {_parts(shares[switch])}", share >= majority,
-            f"a large majority: {100 * majority:.0f} % or more")  # fmt: skip
+            f"a large majority is taken as {100 * majority:.0f} % or more")  # fmt: skip
     for old in CONVENTIONAL:
         ours = {new: improved[f"{new}/{old}"] for new in STABLE}
         yield compare(f"SR improves more agents than SMR and SMP do, from {old}", "yes, slightly",
@@ -195,7 +195,7 @@ def _satisfaction_claims(
             _demand(given, [getattr(entry, part) for entry in entries])
             for part in ("degraded", "improved")
         )
-        beside = "SMP leaves the undemanding jobs beside demanding ones"
+        beside = "SMP pairs undemanding jobs with demanding ones"
         yield compare(f"{switch}: those who lose are the more contentious", "yes",
             f"{lost:.1f} on average of those who lose, {won:.1f} of those who gain; "
             f"{given.types.demand}", lost > won,
@@ -225,7 +225,7 @@ def _stability_claims(counts: dict[str, Floats]) -> Iterator[Finding]:
     yield compare("CO, especially at alpha = 5 %", "fewer",
         f"CO {co_first:.0f} to {co_last:.0f}, GR {gr_first:.0f} to {gr_last:.0f}",
         bool(co_last * max(gr_first, 1) < gr_last * max(co_first, 1)),
-        "CO's pairs fall by more than GR's from 0 to 5")  # fmt: skip
+        "from alpha 0 to 5 % the blocking pairs of CO fall by more than those of GR")  # fmt: skip
     # 3. SMR against the others.
     below = {name: values < median["SMR"] for name, values in median.items() if name != "SMR"}
     names = [name for name, lower in below.items() if lower.any()]
@@ -233,9 +233,11 @@ def _stability_claims(counts: dict[str, Floats]) -> Iterator[Finding]:
     at = ", ".join(f"{100 * alpha:.0f}" for alpha, less in zip(_ALPHAS, lower, strict=True) if less)
     yield compare("SMR colocations are most stable, at every alpha", "yes",
         f"no, {' and '.join(names)} somewhere below it" if names else "yes", not names,
-        f"below it at alpha {at} points, by medians" if names else "")  # fmt: skip
+        "by medians, fewer blocking pairs than SMR at "
+        f"alpha {at} points" if names else "")  # fmt: skip
     for name in ("SMP", "SR"):
         yield compare(f"{name} is less stable than SMR", "yes", against(name, "SMR"),
             bool(median[name][0] > median["SMR"][0]),
-            _CROWDED if name == "SMP" else "hangs on how SR's agents rank equals, -o ties=",
+            _CROWDED if name == "SMP" else "depends on how the agents of SR rank equal partners "
+            "(option -o ties=)",
         )  # fmt: skip

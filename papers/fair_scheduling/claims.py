@@ -49,7 +49,7 @@ def figure_2_numbers() -> Parts:
     # 2. Its three changes of the schedule.
     sooner = start.copy()
     sooner[5] -= 1
-    sign = f"the sign: one unit sooner it is {_organization_1(two, sooner)[1] - flow:+d}"
+    sign = f"the sign: one unit earlier the change is {_organization_1(two, sooner)[1] - flow:+d}"
     for what, job, begin, utility, time in (
         ("J9 at 9, O2's job not there", 8, 9, 4, -1),
         ("J6 one unit later", 5, 5, -6, -1),
@@ -59,7 +59,7 @@ def figure_2_numbers() -> Parts:
         changed[job] = begin
         changed_psi, changed_flow = _organization_1(two, changed)
         yield equal(f"{what}: change of psi", f"{utility:+d}", f"{changed_psi - psi:+d}")
-        longer = "a job that ends later has a longer flow time"
+        longer = "moving the end of a job later makes its flow time longer"
         yield equal(f"{what}: change of the flow time", f"{time:+d}", f"{changed_flow - flow:+d}",
             "" if changed_flow - flow == time else longer, sign)  # fmt: skip
     alt = (
@@ -80,7 +80,7 @@ def figure_7_numbers() -> Parts:
         start = simulate(instance, "FIFO").start
         share = f"{100 * units_done(start, instance.processing, 6).sum() / 24:.0f} %"
         yield equal(f"utilization at 6, {label}", paper, share,
-            "4 machines; the figure does not say")  # fmt: skip
+            "4 machines; the figure does not print the number of machines")  # fmt: skip
         alt = f"Four machines over 6 units, {label}: {share} of the time is used."
         yield schedule_map(f"scheduling-figure-7{part}", f"Greedy, {label}", seven, start, alt)
 
@@ -105,9 +105,9 @@ def theorem_5_1() -> Parts:
     for jobs in (2, 16):
         value = reference(subset_sum(values="2,3,4", target=5, unit_jobs=jobs)).phi()[3]
         count[jobs] = int(value * factorial(5) / subset_sum_size("2,3,4", jobs))
-    cause = f"the unit jobs: with 16 each instead of 2 it is {count[16]}"
+    cause = f"the unit jobs: with 16 unit jobs each instead of 2 the count is {count[16]}"
     for jobs, text in ((2, "as printed"), (16, "16 unit jobs each instead of 2")):
-        wrong = "b is not served before S everywhere, as the proof needs"
+        wrong = "b is not always served before S, which the proof requires"
         yield equal(f"orders counted for S = {{2, 3, 4}}, x = 5, {text}", str(right), count[jobs],
             "" if count[jobs] == right else wrong,
             cause if count[16] == right else "")  # fmt: skip

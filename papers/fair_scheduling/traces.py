@@ -25,7 +25,9 @@ LPC = (("log", "traces/LPC-EGEE-2004-1.2-cln.swf.gz"),)
 Trace = Literal["LPC-EGEE", "PIK-IPLEX", "SHARCNET-Whale", "RICC"]
 
 ORGANIZATIONS = range(2, 9)
-"""Their numbers in figure 10."""
+"""Numbers of organizations in figure 10."""
+
+CONTAINS_ZERO = "undecided, since the interval contains 0"
 
 
 @runnable
@@ -81,7 +83,7 @@ def table(
             "increasing",
             ", ".join(f"{n} {short(before)} to {short(after)}"
                       for n, (before, after) in pairs.items()),
-            grown == len(paper), f"grows for {grown} of {len(paper)} rules")  # fmt: skip
+            grown == len(paper), f"the mean grows for {grown} of {len(paper)} rules")  # fmt: skip
 
 
 for _number, _length, _seconds in (("1", 50_000, 20), ("2", 500_000, 180)):
@@ -114,7 +116,7 @@ def figure_10(
             continue
         s = summarize(sample[-1] - sample[0])
         verdict = decided(s.low > 0, s.low, s.high)
-        note = {"differs": "window by window it falls", "undecided": "the interval holds 0"}
+        note = {"differs": "window by window it falls", "undecided": CONTAINS_ZERO}
         yield compare(f"{name}: from {least} to {most} organizations, window by window",
             "grows", _interval(s), verdict, note.get(verdict, ""))  # fmt: skip
     first, last = (np.stack([sample[index] for sample in samples.values()]) for index in (0, -1))
@@ -122,8 +124,8 @@ def figure_10(
     yield compare(f"difference between the rules, {least} against {most} organizations",
         "more significant", f"{short(_apart(first))} against {short(_apart(last))}",
         decided(_apart(last) > _apart(first), low, high),
-        "most less least of the rules' means; windows drawn again: it grows by "
-        f"{short(low)} to {short(high)}")  # fmt: skip
+        "largest less smallest of the rules' means; with windows drawn again the difference "
+        f"grows by {short(low)} to {short(high)}")  # fmt: skip
     means = {name: [summarize(one).mean for one in sample] for name, sample in samples.items()}
     yield chart("scheduling-figure-10", "Unfairness against the number of organizations",
         "organizations", "mean of delta psi / p_tot", means, x=ORGANIZATIONS,
@@ -173,8 +175,8 @@ def _conclusions(start: str, ours: dict[str, float], paper: dict[str, float]) ->
          lambda row: max(row, key=row.__getitem__)),
     ):  # fmt: skip
         here, there = (chosen(row) == rule for row in (ours, paper))
-        own = "" if there else "the printed column does not bear it out"
-        note = f"by the means; {own}" if own and here else "by the means"
+        own = "" if there else "the paper's printed column does not support the claim"
+        note = f"ordered by the means; {own}" if own and here else "ordered by the means"
         yield compare(f"{what}, {start} start", text, words, here, note, own and f"{own} either")
 
 
@@ -194,12 +196,12 @@ def _rows(
         means = {start: s.mean} | {other: row.mean for other, row in there.items()}
         cause = ""
         if cures:
-            cause = f"from {' or '.join(cures)} the printed mean is inside our interval"
+            cause = f"from a {' or '.join(cures)} start the printed mean is inside our interval"
         elif min(means.values()) <= mean <= max(means.values()):
             ends = " and ".join(f"{short(value)} from {one}" for one, value in means.items())
             cause = f"the printed mean lies between ours, {ends}"
-        note = "" if inside else "its mean is outside our interval"
-        note += f", also from {', '.join(others)}" if note and others and not cures else ""
+        note = "" if inside else "the printed mean is outside our interval"
+        note += f", also from a {', '.join(others)} start" if note and others and not cures else ""
         yield compare(f"{name}, {start} start", f"mean {mean:g}, sd {deviation:g}",
             f"mean {_interval(s)}, sd {short(s.deviation)}, "
             f"median {short(s.median)} [{short(s.quartile_1)}, {short(s.quartile_3)}]",
@@ -230,8 +232,9 @@ def _differences(
             known = f"{RULED_OUT}: the start" if which == "differs" else known
             cause = f"{known} (mean {_interval(there)})"
         text = f"{paper[name][0] - paper['DIRECTCONTR'][0]:+g} (difference of the means)"
-        note = f"farther in {(difference > 0).sum()} windows, nearer in {(difference < 0).sum()}"
-        note += "; the interval holds 0" if s.low <= 0 <= s.high else ""
+        farther, nearer = (difference > 0).sum(), (difference < 0).sum()
+        note = f"farther from REF in {farther} windows, nearer in {nearer}"
+        note += f"; {CONTAINS_ZERO}" if s.low <= 0 <= s.high else ""
         yield compare(f"{name} less DIRECTCONTR, {start} start", text,
             f"mean {_interval(s)}, median {short(s.median)}", verdict, note, cause)  # fmt: skip
 

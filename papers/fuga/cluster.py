@@ -78,8 +78,8 @@ def figure_5(
         abs(mine - 0.13) <= 0.02, instead)  # fmt: skip
     yield compare("FUGA against the Hadoop fair scheduler", "as much as 41 % better",
         f"{100 * gain:.0f} % less deviation ({theirs:.0%} to {mine:.0%})", abs(gain - 0.41) <= 0.1,
-        "of what it is 41 % is not said: taken as the deviation from equal shares, "
-        "relative")  # fmt: skip
+        "the paper does not say of what the 41 % are: taken as the relative deviation from equal "
+        "shares")  # fmt: skip
     yield compare("FUGA nearer to equal shares than the fair scheduler", "yes",
         f"{mine:.0%} against {theirs:.0%} deviation", mine < theirs, instead)  # fmt: skip
     for what, ours, failing in (
@@ -151,7 +151,7 @@ def claims_6(rows: Sequence[SweepRow]) -> Parts:
         for resource, lines in curves.items()
     }
     # 2. The sentences.
-    instead = "elastic users on the proportions of the paper's cluster, not the Google trace"
+    instead = "elastic users on a cluster of the paper's proportions instead of the Google trace"
     for resource, level, least in (("CPU", 0.7, 450), ("memory", 0.6, 500)):
         fuga = [value for size, value in known[resource]["FUGA"].items() if size >= least]
         if fuga:
@@ -169,7 +169,7 @@ def claims_6(rows: Sequence[SweepRow]) -> Parts:
     best = max(more, default=0.0)
     yield compare("FUGA: more CPU than first fit", "up to 10 %",
         f"{100 * best:+.1f} points at best", 0.05 <= best <= 0.15,
-        "elastic users fill what first fit leaves")  # fmt: skip
+        "elastic users fill the capacity that first fit leaves")  # fmt: skip
     # 3. What failed, and the curves.
     for row in rows:
         if "error" in row:

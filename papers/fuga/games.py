@@ -38,7 +38,7 @@ def figure_2() -> Parts:
     number = len(_combinations(instance, 0))
     yield compare("dominant share", "8/23", f"{fair.share:.6f}", abs(fair.share - 8 / 23) < 1e-12)
     yield compare("combinations of server 1", "12", str(number), number == 12, "",
-        "<1, 0, 0> fits too")  # fmt: skip
+        "the combination <1, 0, 0> fits too")  # fmt: skip
     true = game_of(instance, eta=3)
     for server, entry in enumerate(true.strategies):
         own = entry.combination.tolist()
@@ -49,7 +49,7 @@ def figure_2() -> Parts:
     for server, (least, entry) in enumerate(zip((0.875, 0.75), true.strategies, strict=True)):
         value = float(entry.threshold)
         yield compare(f"min O({server + 1})", f"{least:g}", f"{value:.4g}",
-            round(value, 4) == least, "", "the least of the set above")  # fmt: skip
+            round(value, 4) == least, "", "the minimum of the set in the row above")  # fmt: skip
     # 2. Both servers choose their second combination, in the order of moves.
     order = ", ".join(f"server {m + 1}" for m in true.player)
     yield equal("order of moves", "server 2, server 1", order)
@@ -61,7 +61,7 @@ def figure_2() -> Parts:
     _, worth = utilities(with_strategies(true, PRINTED), second)
     sums = _without_roots(instance, fair, second)
     cause = (
-        "the roots: with sums of absolute values for both of eq. 14's, U(1) is "
+        "the roots of eq. 14: with sums of absolute values in place of both, U(1) is "
         f"{sums[1]:.3f} and U(2) {sums[0]:.3f}"
     )
     cause = cause if (round(sums[1], 1), round(sums[0], 2)) == (-1.2, -1.27) else ""

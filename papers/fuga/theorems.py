@@ -66,16 +66,19 @@ def theorems(
     # 2. The theorems.
     names = ("split", "pooled", "envy", "fits", "SPNE", "SPNE of two")
     share = {name: f"{failed[name] / games:.0%}" for name in names}
-    note = f"{games} random games of {servers} servers, 3 users, 3 resources, eta {eta}; whole VMs"
-    split = "" if failed["split"] else f"the share: of every server it fails in {share['split']}"
-    backward = "for three servers or more it is not backward induction: with two it differs in "
+    note = (
+        f"{games} random games of {servers} servers, 3 users, 3 resources, eta {eta}; integer VMs"
+    )
+    split = f"the share: with 1/s of every server it fails in {share['split']}"
+    split = "" if failed["split"] else split
+    backward = "for three servers or more Algorithm 1 is not backward induction: with two servers "
+    backward += f"its result differs in {share['SPNE of two']}"
     for name, what, ours, beside, cause in (
         ("split", "sharing incentive (Theorem 8), 1/s of every server", "fails in", note, ""),
         ("pooled", "sharing incentive (Theorem 8), 1/s of the pool", "fails in", note, split),
-        ("envy", "no envy (Theorem 9)", "fails in", f"{note}; envy by amounts held", ""),
+        ("envy", "no envy (Theorem 9)", "fails in", f"{note}; envy compares the amounts held", ""),
         ("fits", "Pareto efficient (Theorem 10)", "one more VM fits in", note, ""),
-        ("SPNE", "Algorithm 1 finds the SPNE", "it does not in", "",
-         f"{backward}{share['SPNE of two']}"),
+        ("SPNE", "Algorithm 1 finds the SPNE", "it does not in", "", backward),
     ):  # fmt: skip
         yield compare(what, "always", f"{ours} {share[name]}", not failed[name], beside, cause)
 

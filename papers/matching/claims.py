@@ -93,7 +93,8 @@ def claims(
         (float(_time(one).sum()), least_computation(one)) for one in (COMPLETION, APART)
     )
     cause = "both jobs are fastest on the same core, and the one with more threads chooses first"
-    cause += f": where they are not, proposed takes {apart:.4g}, best {least:.4g}"
+    cause += ": where each job is fastest on a core of its own, proposed takes "
+    cause += f"{apart:.4g}, best {least:.4g}"
     yield compare("III.B.4: least total completion time when jobs with more threads take longer",
         "least", f"proposed {total:.4f}, best {best:.4f}", total <= best * (1 + 1e-9),
         "two one-core VMs; lengths 2000 (2 threads, speeds 10.1 and 10) and 99 (1 thread, speeds "
@@ -157,15 +158,15 @@ def _fairness(seed: int) -> Iterator[Finding]:
         f"in {int((gain_long > gain_short).sum())} of 1000",
         bool((gain_long > gain_short).all()))  # fmt: skip
     yield compare("III.B.4: tau = dtau (1 - 1/f)", "as printed", f"off by up to {printed:.1f}",
-        printed < 1e-6, "the line after it divides, as it should",
-        f"it is to divide: dtau / (1 - 1/f) is off by {back:.0g}")  # fmt: skip
+        printed < 1e-6, "the next line of the paper divides, which is correct",
+        f"the formula must divide: dtau / (1 - 1/f) is off by {back:.0g}")  # fmt: skip
     yield compare("III.B.4: shorter jobs will not take very long",
         "a fair amount of processing power",
         f"the short job takes {time[1]:g}, alone {alone[1]:g}; the long one {time[0]:.1f}, alone "
         f"{alone[0]:.1f}", float(time[1] / alone[1]) < 2,
-        "the instance of the completion time: 100 times as long as on its own",
-        "both jobs are fastest on the same core: where they are not, the short one takes "
-        f"{apart[1]:g}")  # fmt: skip
+        "on the instance of the completion time: 100 times as long as alone",
+        "both jobs are fastest on the same core: where each job is fastest on a core of its own, "
+        f"the short one takes {apart[1]:g}")  # fmt: skip
 
 
 def _alone(j: int, free: Integers) -> float:

@@ -274,9 +274,9 @@ def words(
             holds({name: dict(zip(SCHEMES, values, strict=True)) for name, values in rows.items()})
             for rows in (ours, printed)
         )
-        note = "on the figures above"
-        note += "; the printed ones do not bear it out" if here and not there else ""
-        cause = "" if here or there else "the printed figures do not bear it out either"
+        note = "judged by the figures of the rows above"
+        note += "; the printed figures do not support the claim" if here and not there else ""
+        cause = "" if here or there else "the printed figures do not support the claim either"
         yield compare(what, claim, "holds" if here else "does not hold", here, note, cause)
 
 

@@ -82,7 +82,8 @@ def figure_3_11(*, seed: int = 0, largest: Largest = 200, draws: Draws = 3) -> P
     above = {n for row in rows for n in MECHANISMS if row[n] > row["G-II"] * (1 + _EQUAL)}
     yield compare("G-II is an upper bound of total utility", "yes",
         f"above it: {', '.join(sorted(above)) or 'none'}", not above,
-        "exact in whole cores, which is what G-II gives; fractions of cores do more work",
+        "exact for integer numbers of cores, which G-II gives; with fractions of cores more "
+        "work is done",
     )  # fmt: skip
     others = MECHANISMS.keys() - {"FM", "G-II"}
     beaten = {name for row in rows for name in others if row[name] > row["FM"]}
@@ -132,7 +133,7 @@ def figure_3_12(
     rest = min(value for name, value in index.items() if name not in ("G-I", "G-II"))
     ranked = sorted(index.items(), key=lambda entry: entry[1])
     xc, xc_m = index["XC"], index["XC-M"]
-    climb = "XChange's first step and when it stops are not in the text; ours climbs nearly to a "
+    climb = "XChange's first step and when it stops are not in the text; our XC climbs nearly to a "
     for what, holds, ours, note in (
         ("ES is envy-free", index["ES"] > _ENVY_FREE, f"{index['ES']:.6f}", ""),
         ("FM is envy-free (in fractions)", index["FM"] > _ENVY_FREE, f"{index['FM']:.9f}", ""),
@@ -162,7 +163,7 @@ def figure_3_13(*, seed: int = 0, largest: Largest = 200, draws: Draws = 3) -> P
     notes: dict[Share, str] = {
         "endowment": "proven: a user can buy its endowment",
         "tenants": "an equal split of the servers in use is worth more than an equal part of all",
-        "jobs": "the text's ES",
+        "jobs": "against the equal share (ES) of the text",
     }
     tables: dict[Share, dict[int, dict[str, float]]] = {share: {} for share in notes}
     for n, markets in _markets(seed, largest, draws):

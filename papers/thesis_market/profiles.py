@@ -140,10 +140,12 @@ def figure_3_3(*, given: Times = TIMES) -> Parts:
     some = (", ".join(falling[:6]) + (" and others" if len(falling) > 6 else "")) or "none"
     yield given.claim("F is consistent across core counts", "for many applications",
         f"{len(steady)} of {len(curves)} workloads", 2 * len(steady) >= len(curves),
-        f"consistent: varies by less than {STEADY:g}; many: at least half")  # fmt: skip
+        f"consistent is taken as varying by less than {STEADY:g}; many is taken as "
+        "at least half")  # fmt: skip
     yield given.claim("F tends to shrink as the core count increases", "for some applications",
         f"{len(falling)} of {len(curves)}: {some}", 0 < len(falling) < len(curves),
-        f"from the fewest cores to the most, by more than {SHRINKING:g}")  # fmt: skip
+        f"shrinking is taken as by more than {SHRINKING:g} from the fewest cores "
+        "to the most")  # fmt: skip
     # 2. The curves that vary least and most.
     ordered = sorted(curves, key=spread.__getitem__)
     few = len(ordered) <= _DRAWN
@@ -174,7 +176,8 @@ def figure_3_4(*, given: Times = TIMES) -> Parts:
     yield given.claim("expected parallel fractions", f"{LEAST_FRACTION} to {MOST_FRACTION}",
         f"{mean[low]:.2f} ({low}) to {mean[high]:.2f} ({high})",
         round(mean[low], 2) >= LEAST_FRACTION and round(mean[high], 2) <= MOST_FRACTION,
-        "of 22 Spark and PARSEC workloads; judged: ours lie inside")  # fmt: skip
+        "of 22 Spark and PARSEC workloads; reproduced if our range lies inside "
+        "the printed one")  # fmt: skip
     title = "Expected parallel fraction by workload"
     yield given.bars("3.4", title, "mean of F over core counts", mean)
 
@@ -191,7 +194,8 @@ def figure_3_5(*, given: Times = TIMES) -> Parts:
     fitting = [name for name, value in variance.items() if value < FITS]
     yield given.claim("Karp-Flatt models parallel performance accurately", "most applications",
         f"{len(fitting)} of {len(variance)} workloads", 2 * len(fitting) > len(variance),
-        f"accurately: variance of F below {FITS:g}; most: more than half")  # fmt: skip
+        f"accurately is taken as a variance of F below {FITS:g}; most is taken as "
+        "more than half")  # fmt: skip
     middle = float(np.median(list(variance.values())))
     for poor in POORLY_MODELLED:
         found = {n: v for n, v in variance.items() if n == poor or n.startswith(f"{poor}_")}
@@ -200,7 +204,7 @@ def figure_3_5(*, given: Times = TIMES) -> Parts:
             yield given.claim(f"less accurate: {poor}", "yes",
                 f"{line}; median of all {middle:.2g}",
                 all(value > middle for value in found.values()),
-                "variance above the median")  # fmt: skip
+                "less accurate is taken as a variance of F above the median")  # fmt: skip
     title = "Variance of the parallel fraction by workload"
     yield given.bars("3.5", title, "variance of F over core counts", variance)
 
@@ -234,15 +238,15 @@ def figure_3_10(*, given: Times = TIMES) -> Parts:
         low <= every <= high, f"mean over workloads; held out: {HOLDOUT}")  # fmt: skip
     worst = max(largest, key=largest.__getitem__)
     rest = max((value for name, value in largest.items() if name != worst), default=None)
-    others = "the only workload" if rest is None else f"of all but {worst} {rest:.1f} %"
+    others = "the only workload" if rest is None else f"without {worst} it is {rest:.1f} %"
     yield given.claim("error in the worst case", f"{100 * WORST_ERROR:.0f} %",
         f"{largest[worst]:.1f} % ({worst})", largest[worst] <= 100 * WORST_ERROR,
-        f"judged: no more; {others}")  # fmt: skip
+        f"reproduced if our error is no larger; {others}")  # fmt: skip
     if "canneal" in mean:
         rank = 1 + sum(value > mean["canneal"] for value in mean.values())
         yield given.claim("canneal is poorly modeled", "yes",
             f"{mean['canneal']:.1f} %, place {rank} of {len(mean)}", 2 * rank <= len(mean),
-            "among the worse half by mean error")  # fmt: skip
+            "poorly modeled is taken as among the worse half by mean error")  # fmt: skip
     # 2. Quartiles and the largest errors.
     below, middle, above = (
         [float(np.percentile(values, q)) for values in errors.values()] for q in (25, 50, 75)

@@ -33,7 +33,7 @@ def figure_4_2() -> Parts:
     yield equal("cores of the server", "256", server.all_cores,
         "sixteen-core processors, four to a blade, four blades")  # fmt: skip
     yield equal("connections of four blades, each to each", "6", connections, "section 4.2.3")
-    yield equal("bridges", "12", 2 * connections, "two to a connection")
+    yield equal("bridges", "12", 2 * connections, "two bridges to a connection")
     yield equal("processors one hop away", "2", near, "section 4.5.2: a mesh of 2 x 2")
     yield equal("processors IP-1 accepts, over those Local does", "3", near + 1,
         'section 4.5.2: "3x more likely to exit the queue"')  # fmt: skip
@@ -57,7 +57,8 @@ def table_4_1() -> Parts:
     yield from printed_at("Table 4.1", "4.2.1", "4.2.2", "4.2.3")
     yield compare("version of HyperTransport", "3.1 (Table 4.1)", "2.0 (section 4.2.4)", False,
         "the section adds that 3.0's specification is not public yet",
-        "both are the thesis's own: the table and the section contradict each other")  # fmt: skip
+        "the thesis prints both numbers: the table and the section "
+        "contradict each other")  # fmt: skip
     ours = (
         THESIS.dram_latency, THESIS.dram_latency + THESIS.ht_one_hop,
         THESIS.dram_latency + THESIS.ht_two_hops, inter_blade_latency(),
@@ -78,7 +79,8 @@ def figure_4_4() -> Parts:
     yield from printed_at("4.2.4")
     yield compare("HyperTransport at typical utilization [W]", "10 to 20 (section 4.2.4)",
         f"{quarter:.1f}", 10 <= quarter <= 20,
-        "at a quarter of the five paths' peak, the use that section 4.5.4 finds")  # fmt: skip
+        "at a quarter of the peak of the five paths, which is the utilization found in "
+        "section 4.5.4")  # fmt: skip
     bars = {
         "of one blade": [round(value, 3) for value in mine],
         "as printed (PCIe of the whole server)": (128.0, 40.0, 60.0),
@@ -145,4 +147,5 @@ def printed_at(*places: str) -> Iterator[Finding]:
         # the thesis prints what a derived number follows from, not the number
         if row.place.startswith(places) and ", derived from " not in row.what:
             printed, ours = f"{row.printed:g} {row.unit}".strip(), f"{row.ours:.4g} {row.unit}"
-            yield compare(row.what, printed, ours.strip(), row.agrees, row.place, row.how)
+            place = f"section {row.place}" if row.place[0].isdigit() else row.place
+            yield compare(row.what, printed, ours.strip(), row.agrees, place, row.how)

@@ -59,7 +59,7 @@ def figure_4_13(*, seed: int = 0, tasks: int = 200_000, high: float = 5300.0) ->
         "saturated; 37.5 pJ/bit, no HyperTransport hops to the bridges")  # fmt: skip
     yield compare("the same with the hops to and from the bridges", "13 W", f"{whole:.1f} W",
         abs(whole - 13) <= 1, "109.5 pJ/bit, as eq. 4.1 and the break-evens count it",
-        f"without those hops it is {alone:.1f} W: the thesis left them out")  # fmt: skip
+        f"without those hops the power is {alone:.1f} W: the thesis left them out")  # fmt: skip
     guessed = 0.6 * 40 + 0.4 * 60
     yield compare("power of the links at 60 % and 40 % of 40 W and 60 W", "48 W",
         f"{guessed:.0f} W", guessed == 48,
@@ -67,7 +67,7 @@ def figure_4_13(*, seed: int = 0, tasks: int = 200_000, high: float = 5300.0) ->
         "120 W")  # fmt: skip
     yield compare('13 W over those 48 W, "about 25 % of the link bandwidth"', "about 25 %",
         f"{100 * alone / guessed:.0f} %", abs(alone / guessed - 0.25) <= 0.03,
-        f"against 120 W it would be {100 * alone / 120:.0f} %")  # fmt: skip
+        f"against 120 W the share would be {100 * alone / 120:.0f} %")  # fmt: skip
     pcie = link_power(instance, run, ht_energy=0.0, pcie_hops=0.0) / 60
     hyper = link_power(instance, run, pcie_energy=0.0) / 160
     crossing = 100 * metrics(instance, run)["share_blade"]

@@ -60,7 +60,7 @@ def queues(
                 f"mean {1e3 * one[0]:.3f}, {1e3 * several[0]:.3f} ms ({100 * mean:+.1f} %); "
                 f"deviation {1e3 * one[1]:.3f}, {1e3 * several[1]:.3f} ms ({100 * spread:+.1f} %)",
                 abs(mean) <= 0.05 and spread > 0, f"{benchmark}, refusal limit {limit}",
-                f"the load: next to nobody waits, {1e3 * one[0]:.1g} ms on average"
+                f"the load: almost no task waits, {1e3 * one[0]:.1g} ms on average"
                 if one[0] < IDLE else "")  # fmt: skip
     title = "Deviation of the wait, one queue against one per processor"
     label = "standard deviation of the wait [ms]"

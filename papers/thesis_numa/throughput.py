@@ -59,7 +59,7 @@ def figure_4_7(
     free = compare("K-means, Local with refusal limit 1000: sustained [tasks/s]", "6400",
         f"{empty.rate:.0f} from empty, {saturated.rate:.0f} from saturated",
         abs(empty.rate - 6400) <= 128,
-        "the thesis's 6.4K needs a limit near 1000; it says 100 was used")  # fmt: skip
+        "the thesis's 6.4K needs a limit near 1000; the thesis says that 100 was used")  # fmt: skip
     # 2. Each benchmark, from empty and from saturated, with its curve.
     expected = {("S6", "IB"): 4600.0, ("S6", "Local"): 6400.0}
     for key in ("S6", "P12", "M10"):
@@ -71,13 +71,14 @@ def figure_4_7(
             if (printed := expected.get((key, policy))) is None:
                 continue
             near = abs(empty.rate - printed) <= 0.02 * printed
-            reason = f"at refusal limit {instance.refusal_limit:g} some tasks give up; "
+            reason = f"at refusal limit {instance.refusal_limit:g} some tasks reach the limit and "
+            reason += "take any core; "
             cured = policy == "Local" and free.verdict == "reproduced"
             yield compare(f"{instance.names[0]}, {policy}: sustained [tasks/s]", f"{printed:.0f}",
                 f"{empty.rate:.0f} from empty, {saturated.rate:.0f} from saturated", near,
-                f"{'' if near else reason}+{empty.failed - empty.rate:.0f}; clears "
-                f"{saturated_throughput(instance, policy):.0f} from an endless backlog with no "
-                "limit", f"the refusal limit: with 1000 it is {free.ours}" if cured else "",
+                f"{'' if near else reason}a rate {empty.failed - empty.rate:.0f} higher fails; "
+                f"clears {saturated_throughput(instance, policy):.0f} from an endless backlog with "
+                "no limit", f"the refusal limit: with 1000 it is {free.ours}" if cured else "",
             )  # fmt: skip
         yield _order(f"{instance.names[0]}: policies by throughput", rates, key)
         yield _throughput_curves(key, rates, max(tasks // 10, 1000), points, seed)
@@ -124,7 +125,8 @@ def figure_4_8(
             f"memory-intensive {100 * min(loss['MI']):.0f} to {100 * max(loss['MI']):.0f} %, "
             f"compute-intensive at most {100 * max(loss['CI']):.0f} %",
             max(loss["CI"]) <= min(loss["MI"]),
-            "the least of the memory-intensive against the most of the compute-intensive",
+            "smallest loss of the memory-intensive benchmarks against the largest of the "
+            "compute-intensive ones",
         )  # fmt: skip
     title = "Throughput sustained by benchmark and policy"
     yield chart("numa-figure-4.8", title, "benchmark", "tasks/s", bars)
@@ -193,7 +195,7 @@ def figure_4_9(
             f"high load, memory-intensive, {service} service: IP-1 and IP-2 below Local",
             "consistently",
             f"{len(keys)} of {len(won)} benchmarks{': ' if keys else ''}{', '.join(keys)}",
-            len(keys) == len(won), "those of small penalties, if any")  # fmt: skip
+            len(keys) == len(won), "the benchmarks of small penalties, if any")  # fmt: skip
     if tolerant:
         yield compare("high load, compute-intensive: IB", "without penalty",
             f"at most {100 * max(tolerant):.1f} % above the best", max(tolerant) < 0.08,
@@ -308,5 +310,5 @@ def _order(what: str, rate: Mapping[str, float], key: str) -> Finding:
         fine = all(low <= high + slack for low, high in pairwise(values))
         text, allowed = "IB < IP-2 < IP-1 < Local", "within 2 % counts as equal"
     ours = ", ".join(f"{policy} {rate[policy]:.0f}" for policy in ordered)
-    note = f"a blade away a task takes {benchmark.pcie:g} times as long; {allowed}"
+    note = f"with data on another blade a task takes {benchmark.pcie:g} times as long; {allowed}"
     return compare(what, text, ours, fine, note, cause)

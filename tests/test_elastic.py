@@ -97,7 +97,8 @@ def next_rounds(instance: Elastic, rng: np.random.Generator) -> list[Elastic]:
         instance.replace(utility=utility),
         instance.replace(utility=instance.utility[other], count=instance.count[other], names=names),
         instance.replace(
-            utility=instance.utility[other[: jobs // 2 + 1]], count=instance.count[: jobs // 2 + 1],
+            utility=instance.utility[other[: jobs // 2 + 1]],
+            count=np.maximum(instance.count[: jobs // 2 + 1], 1),
             names=tuple(f"new {name}" for name in names[: jobs // 2 + 1]),
         ),
         instance.replace(devices=2 * instance.devices),

@@ -28,7 +28,6 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from scipy.special import stdtrit
 
 from ...instances.numa.answer import LEVELS
 from ...instances.numa.instance import Floats
@@ -147,5 +146,7 @@ def _slope(values: Floats, level: float) -> float:
 
 def _half_width(estimate: float, relative: float, freedom: float) -> float:
     """Longer side of an interval whose standard error, of the logarithm, is `relative`."""
+    from scipy.special import stdtrit
+
     reach = float(stdtrit(freedom, _SIDE)) * relative
     return float(estimate * np.expm1(reach)) if reach < np.log1p(WIDEST) else np.inf

@@ -182,6 +182,8 @@ def _notes(entries: Sequence[Finding]) -> tuple[tuple[str, ...], dict[Finding, s
         parts = {part: NUMBER.sub("#", part) for part in entry.note.split("; ") if part}
         reason = entry.reason.partition(ALL_OF_THEM)[0]
         reason = reason.replace(RULED_OUT, "the difference remains when changing")
+        reason = reason.replace("cause: ", "cause of the difference: ")
+        reason = reason.replace(": reproduced ", ", since the paper's result comes out ")
         parts |= {reason: reason} if reason else {}
         for part, kind in parts.items():
             kinds.setdefault(kind, []).append(part)

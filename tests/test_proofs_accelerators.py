@@ -96,7 +96,7 @@ def test_any_prices_give_valid_bounds(seed: int) -> None:
     alone = instance.replace(together=None)
     best, witness = Jobs(alone).max_min(), proved(alone, "max-min").document["witness"]
     for _ in range(20):
-        numbers = rng.integers(0, 40, len(alone.devices)) * 10 ** int(rng.integers(0, 15))
+        numbers = rng.integers(1, 40, len(alone.devices)) * 10 ** int(rng.integers(0, 15))
         step = {"kind": "prices", "prices": multipliers(numbers.tolist(), 10)}
         [level] = max_min(case_of(alone, witness, {}, [step]))
         assert level.bound >= best

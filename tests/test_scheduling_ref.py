@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
-from itertools import permutations
+from itertools import permutations, product
 from math import factorial
 
 import numpy as np
@@ -102,6 +102,39 @@ def test_figure_7_wastes_a_quarter_when_the_short_jobs_go_first() -> None:
         for run in (first, last)
     ]
     assert measure == [0.75, 1.0]
+
+
+def test_definition_reading_minimizes_manhattan_distance_one_step_ahead() -> None:
+    # At the first contended moment, no other way to fill the machines brings psi closer to phi at
+    # the next moment.
+    rng = np.random.default_rng(9)
+    tried = 0
+    for _ in range(60):
+        k = int(rng.integers(2, 4))
+        number = int(rng.integers(3, 9))
+        machines = rng.integers(1, 3, k)
+        instance = Scheduling(
+            machines,
+            rng.integers(0, k, number),
+            [0] * number,
+            rng.integers(1, 5, number),
+            horizon=1,
+        )
+        if number <= machines.sum():
+            continue
+        found = reference(
+            instance, "definition"
+        )  # psi and phi at t + 1 = 1: one unit for each job started at 0
+        have = np.bincount(instance.organization, minlength=k)
+        distances = [
+            sum(abs(phi - count) for phi, count in zip(found.phi(), counts, strict=True))
+            for counts in product(*(range(limit + 1) for limit in have))
+            if sum(counts) == machines.sum()
+        ]
+        own = sum(abs(phi - int(psi)) for phi, psi in zip(found.phi(), found.psi, strict=True))
+        assert own == min(distances)
+        tried += 1
+    assert tried > 20
 
 
 @pytest.mark.parametrize("utility", ["utilization", "flow-time", "tardiness"])

@@ -23,6 +23,7 @@ from ..instances.accelerators.measures import (
 from ..instances.accelerators.measures import throughputs as rates_of
 from ..instances.problem.errors import InvalidFile, InvalidOption
 from ..instances.problem.option_types import AtLeast
+from ..instances.problem.options import accepted
 from ..instances.problem.reading import parse_json, read_text
 from ..solvers.accelerators.max_min import max_min
 from ..solvers.outcome import Outcome
@@ -219,7 +220,7 @@ def policies(*, seed: int = 0, throughputs: str | None = None, jobs: str | None 
     worst: dict[str, float] = {}
     mean: dict[str, float] = {}
     for name, method in functions("accelerators", *_OPTIMA, *_POLICIES).items():
-        answer = method(shared, rng=np.random.default_rng(seed))
+        answer = method(shared, **accepted(method, {"rng": np.random.default_rng(seed)}))
         shares = answer.solution if isinstance(answer, Outcome) else answer
         assert isinstance(shares, TimeShares)
         rates = rates_of(shared, shares)

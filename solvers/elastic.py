@@ -65,7 +65,6 @@ DECIMALS = 9
 def optimal(
     instance: Elastic,
     *,
-    rng: np.random.Generator | None = None,
     time_limit: float | None = None,
     start: Configured | None = None,
     previous: Earlier | None = None,
@@ -76,7 +75,6 @@ def optimal(
 
     Parameters
     ----------
-    rng : not needed; nothing is drawn.
     time_limit : seconds.
     start : an answer to begin with.
     previous : the round before, whose cuts and configurations are carried over.
@@ -122,18 +120,13 @@ def optimal(
 
 @validate_options
 def max_min(
-    instance: Elastic,
-    *,
-    rng: np.random.Generator | None = None,
-    time_limit: float | None = None,
-    report: Report | None = None,
+    instance: Elastic, *, time_limit: float | None = None, report: Report | None = None
 ) -> Outcome:
     """Maximize the least utility, with prices of devices at which any larger level exceeds the
     capacity.
 
     Parameters
     ----------
-    rng : not needed; nothing is drawn.
     time_limit : seconds.
 
     Returns

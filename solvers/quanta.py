@@ -26,11 +26,7 @@ from .outcome import Clock, Outcome, Report, Status, Stop, agree
 
 @validate_options
 def horizon(
-    instance: Quanta,
-    *,
-    rng: np.random.Generator | None = None,
-    time_limit: float | None = None,
-    report: Report | None = None,
+    instance: Quanta, *, time_limit: float | None = None, report: Report | None = None
 ) -> Outcome:
     """Find the equilibrium over the whole horizon, which has the most Nash welfare: each user
     spends one budget on the slices of all quanta, known beforehand.
@@ -51,11 +47,7 @@ def horizon(
 
 @validate_options
 def leximin(
-    instance: Quanta,
-    *,
-    rng: np.random.Generator | None = None,
-    time_limit: float | None = None,
-    report: Report | None = None,
+    instance: Quanta, *, time_limit: float | None = None, report: Report | None = None
 ) -> Outcome:
     """Find the most for the user with the fewest slices in all, then for the next, when all demands
     are known beforehand.

@@ -81,7 +81,7 @@ def price_frontiers(
     policies = [policy(instance) for policy in functions("admission", *SCHEMES).values()]
     sweep = Sweep(clock, measured, "max", "min", policies)
     try:
-        free = sweep.solve(2, optimal, instance, rng=None, engine=engine)
+        free = sweep.solve(2, optimal, instance, engine=engine)
     except KeyboardInterrupt:
         free = Outcome(None, None, Status.UNKNOWN, Stop.INTERRUPTED)
         sweep.stops.append(free.stop)

@@ -16,6 +16,7 @@ from ...instances.admission import Admission, Assignment, check, job_speeds
 from ...instances.admission.instance import Floats, Integers
 from ...instances.problem.errors import NoSolution
 from ...instances.problem.option_types import validate_options
+from ...instances.problem.options import accepted
 from ...solvers.outcome import Outcome, Stop, validate_time_limit
 
 Method = Callable[..., Any]
@@ -112,9 +113,7 @@ def run_rounds(
     if not instance.cores.any():
         raise NoSolution("there is no core on any VM: no job can ever run")
     house = {"rng": rng, "time_limit": time_limit}
-    call = partial(
-        function, **{name: value for name, value in house.items() if value is not None}, **options
-    )
+    call = partial(function, **accepted(function, house), **options)
     waiting = np.arange(instance.jobs)
     when = np.full(instance.jobs, -1)
     assignments: list[Assignment] = []

@@ -13,6 +13,7 @@ import numpy as np
 
 from ...instances.colocation.instance import Booleans, Colocation, Integers, Pairing, check
 from ...instances.problem.errors import InvalidInstance, NoSolution
+from ...instances.problem.options import accepted
 from ..run.question import outcome_of
 
 Policy = Callable[..., Any]
@@ -174,7 +175,7 @@ def _problem(instance: Colocation, count: Integers, machines: int) -> Colocation
 def answer_of(policy: Policy, problem: Any, rng: np.random.Generator) -> Any:
     """Answer of a policy; None if there is none, or at its time limit."""
     try:
-        answer = policy(problem, rng=rng)
+        answer = policy(problem, **accepted(policy, {"rng": rng}))
     except NoSolution:
         return None
     return outcome_of(answer, (Pairing,), getattr(policy, "__name__", "policy")).solution

@@ -54,8 +54,8 @@ def share(
 ) -> Placement | None:
     """Checked placement of a policy with those options that it takes; None without one."""
     function = policy_named(policy)
-    own = accepted(function, options)
-    answer = function(instance, rng=np.random.default_rng(seed), time_limit=time_limit, **own)
+    house = {"rng": np.random.default_rng(seed), "time_limit": time_limit}
+    answer = function(instance, **accepted(function, house | options))
     name = policy if isinstance(policy, str) else getattr(policy, "__name__", "own")
     placement: Placement | None = outcome_of(answer, (Placement,), name).solution
     if placement is not None:

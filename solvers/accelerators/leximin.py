@@ -44,18 +44,12 @@ CLOSE = 1e-12
 
 
 @validate_options
-def leximin(
-    instance: Accelerators,
-    *,
-    rng: np.random.Generator | None = None,
-    time_limit: float | None = None,
-) -> Outcome:
+def leximin(instance: Accelerators, *, time_limit: float | None = None) -> Outcome:
     """Maximize the throughput of the worst-off job, then of the next one, and so on (some linear
     programs for each level at which a kind of device is used up).
 
     Parameters
     ----------
-    rng : not needed; nothing is drawn.
     time_limit : seconds, for all levels together.
 
     Returns
@@ -92,12 +86,7 @@ def leximin(
 
 
 @validate_options
-def hierarchical(
-    instance: Accelerators,
-    *,
-    rng: np.random.Generator | None = None,
-    time_limit: float | None = None,
-) -> Outcome:
+def hierarchical(instance: Accelerators, *, time_limit: float | None = None) -> Outcome:
     """Max-min fairness of entities and of the jobs in each (some linear programs for each level at
     which a kind of device is used up).
 
@@ -106,7 +95,6 @@ def hierarchical(
 
     Parameters
     ----------
-    rng : not needed; nothing is drawn.
     time_limit : seconds, for all levels together.
 
     Returns

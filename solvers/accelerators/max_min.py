@@ -30,12 +30,7 @@ CUTS = 100
 
 
 @validate_options
-def max_min(
-    instance: Accelerators,
-    *,
-    rng: np.random.Generator | None = None,
-    time_limit: float | None = None,
-) -> Outcome:
+def max_min(instance: Accelerators, *, time_limit: float | None = None) -> Outcome:
     """Maximize the worst-off job's normalized throughput (a linear program).
 
     A job's normalized throughput is its throughput over that of its proportional time alone, times
@@ -43,7 +38,6 @@ def max_min(
 
     Parameters
     ----------
-    rng : not needed; nothing is drawn.
     time_limit : seconds.
 
     Returns
@@ -77,17 +71,11 @@ def max_min(
 
 
 @validate_options
-def makespan(
-    instance: Accelerators,
-    *,
-    rng: np.random.Generator | None = None,
-    time_limit: float | None = None,
-) -> Outcome:
+def makespan(instance: Accelerators, *, time_limit: float | None = None) -> Outcome:
     """Minimize the time until all present jobs have ended (a linear program).
 
     Parameters
     ----------
-    rng : not needed; nothing is drawn.
     time_limit : seconds.
 
     Returns
@@ -122,12 +110,7 @@ def makespan(
 
 
 @validate_options
-def finish_time(
-    instance: Accelerators,
-    *,
-    rng: np.random.Generator | None = None,
-    time_limit: float | None = None,
-) -> Outcome:
+def finish_time(instance: Accelerators, *, time_limit: float | None = None) -> Outcome:
     """Minimize the worst finish-time ratio (a few linear programs).
 
     A job's finish-time ratio is the time from its submission to its end, over what that would be in
@@ -135,7 +118,6 @@ def finish_time(
 
     Parameters
     ----------
-    rng : not needed; nothing is drawn.
     time_limit : seconds, for all programs together.
 
     Returns

@@ -36,17 +36,12 @@ MET = 1e-9
 
 @validate_options
 def max_throughput(
-    instance: Accelerators,
-    *,
-    rng: np.random.Generator | None = None,
-    time_limit: float | None = None,
-    least: Least = 0.0,
+    instance: Accelerators, *, time_limit: float | None = None, least: Least = 0.0
 ) -> Outcome:
     """Maximize the mean normalized throughput of jobs (a linear program).
 
     Parameters
     ----------
-    rng : not needed; nothing is drawn.
     time_limit : seconds.
     least : the normalized throughput, over its weight, that every job has at least. A weight
         changes nothing else.
@@ -82,18 +77,13 @@ def max_throughput(
 
 @validate_options
 def min_cost(
-    instance: Accelerators,
-    *,
-    rng: np.random.Generator | None = None,
-    time_limit: float | None = None,
-    least: Times = 1.0,
+    instance: Accelerators, *, time_limit: float | None = None, least: Times = 1.0
 ) -> Outcome:
     """Minimize the cost of the devices in use such that each job has its required throughput (a
     linear program).
 
     Parameters
     ----------
-    rng : not needed; nothing is drawn.
     time_limit : seconds.
     least : what a job is owed, as a multiple of its throughput in 1/n of the cluster; a job with a
         deadline is also owed the steps it has left by then.

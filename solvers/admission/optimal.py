@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Literal
 
-import numpy as np
-
 from ...instances.admission.instance import Admission
 from ...instances.admission.rules import total_speed
 from ...instances.problem.base import Solution
@@ -29,7 +27,6 @@ ThenSpeed = Literal["speed", "nothing"]
 def optimal(
     instance: Admission,
     *,
-    rng: np.random.Generator | None = None,
     time_limit: float | None = None,
     start: Solution | None = None,
     report: Report | None = None,
@@ -45,7 +42,6 @@ def optimal(
 
     Parameters
     ----------
-    rng : not used; the method is deterministic.
     time_limit : seconds; the best assignment so far and a proved bound are returned when they are
         up.
     start : an assignment to begin from.
@@ -95,7 +91,6 @@ def optimal(
 def most_jobs(
     instance: Admission,
     *,
-    rng: np.random.Generator | None = None,
     time_limit: float | None = None,
     start: Solution | None = None,
     report: Report | None = None,
@@ -110,7 +105,6 @@ def most_jobs(
 
     Parameters
     ----------
-    rng : not used; the method is deterministic.
     time_limit : seconds; the bounds are valid and the answer feasible when they are up.
     start : an assignment to begin from.
     report : progress of the second level, in total speed.

@@ -42,7 +42,6 @@ def find_stable(
     *,
     uncertainty: Uncertainty = "none",
     penalty: bool = True,
-    rng: np.random.Generator | None = None,
     time_limit: float | None = None,
     engine: EngineName = "highs",
     start: Solution | None = None,
@@ -64,7 +63,6 @@ def find_stable(
     uncertainty : which gains count, as in `blocking_pairs`; "possible" asks for a pairing that is
         stable for every matrix within the intervals.
     penalty : False asks only whether there is one (no bound then).
-    rng : not used; the method is deterministic.
     time_limit : seconds, more than 0.
     engine : the solver of the program: "highs" or "cp-sat".
     start : a pairing; used when it has no blocking pair.

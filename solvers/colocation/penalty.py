@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-import numpy as np
-
 from ...instances.colocation.instance import Colocation, Pairing
 from ...instances.colocation.objective import mean_penalty, worst_case
 from ...instances.problem.base import Solution
@@ -47,7 +45,6 @@ class OptimalLimits:
 def optimal(
     instance: Colocation,
     *,
-    rng: np.random.Generator | None = None,
     time_limit: float | None = None,
     engine: EngineName = "highs",
     worst: bool = False,
@@ -66,7 +63,6 @@ def optimal(
     Parameters
     ----------
     instance : what is given.
-    rng : not used; the method is deterministic.
     time_limit : seconds, more than 0.
     engine : the solver of the program: "highs", or "cp-sat" (slow from about thirty different
         agents on: its bounds do not use odd sets).

@@ -4,8 +4,6 @@ core.
 
 from __future__ import annotations
 
-import numpy as np
-
 from ...instances.groups.instance import Groups
 from ...instances.groups.penalties import groups_number
 from ...instances.groups.stability import Alpha, whole_alpha
@@ -29,7 +27,6 @@ SORTED = "sorted by pressure, where no curve falls: no group blocks (baselines.g
 def core(
     instance: Groups,
     *,
-    rng: np.random.Generator | None = None,
     time_limit: float | None = None,
     alpha: Alpha = 0.0,
     start: Solution | None = None,
@@ -48,7 +45,6 @@ def core(
     Parameters
     ----------
     instance : what is given; its kinds of groups are listed.
-    rng : not used; the method is deterministic.
     time_limit : seconds, more than 0. Without one the least penalty gets 30 seconds at most once
         there is such a grouping; whether there is one takes as long as it takes.
     alpha : least gain for which jobs break away, in points of penalty (0.05 is five percentage
@@ -90,7 +86,6 @@ def core(
 def least_alpha(
     instance: Groups,
     *,
-    rng: np.random.Generator | None = None,
     time_limit: float | None = None,
     start: Solution | None = None,
     report: Report | None = None,
@@ -107,7 +102,6 @@ def least_alpha(
     Parameters
     ----------
     instance : what is given; its kinds of groups are listed.
-    rng : not used; the method is deterministic.
     time_limit : seconds, more than 0. Without one the least penalty at the least alpha gets 30
         seconds at most.
     start : a grouping to begin with.

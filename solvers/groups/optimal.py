@@ -62,7 +62,6 @@ GROUP_LIMITS = GroupLimits()
 def optimal(
     instance: Groups,
     *,
-    rng: np.random.Generator | None = None,
     time_limit: float | None = None,
     start: Solution | None = None,
     report: Report | None = None,
@@ -79,7 +78,6 @@ def optimal(
     Parameters
     ----------
     instance : what is given; its kinds of groups are listed.
-    rng : not used; the method is deterministic.
     time_limit : seconds, more than 0.
     start : a grouping to begin with.
     report : progress.

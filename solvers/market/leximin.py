@@ -39,11 +39,7 @@ _WIDE = 1e5
 
 @validate_options
 def leximin(
-    instance: Market,
-    *,
-    rng: np.random.Generator | None = None,
-    time_limit: float | None = None,
-    report: Report | None = None,
+    instance: Market, *, time_limit: float | None = None, report: Report | None = None
 ) -> Outcome:
     """Integer cores by leximin: the least sharing ratio as large as possible, then as few users
     there as possible, and so on.

@@ -29,7 +29,6 @@ _BYTES_PER_JOB = 250  # arrays of eight bytes alive at the widest point, counted
 def nash_welfare(
     instance: Market,
     *,
-    rng: np.random.Generator | None = None,
     time_limit: float | None = None,
     report: Report | None = None,
     utility: Family = "amdahl",

@@ -15,7 +15,6 @@ from .scaled_market import EPSILON_BUDGET
 def utilitarian(
     instance: Market,
     *,
-    rng: np.random.Generator | None = None,
     time_limit: float | None = None,
     report: Report | None = None,
     whole: bool = False,

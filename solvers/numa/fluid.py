@@ -49,7 +49,6 @@ ROUNDED = 5e-10
 def fluid(
     instance: Numa,
     *,
-    rng: np.random.Generator | None = None,
     time_limit: float | None = None,
     ht_energy: Picojoules = THESIS.ht_energy,
     pcie_energy: Picojoules = THESIS.pcie_energy,
@@ -60,7 +59,6 @@ def fluid(
 
     Parameters
     ----------
-    rng : not needed; nothing is drawn.
     time_limit : seconds, for both levels together.
     ht_energy : energy of one HyperTransport hop [pJ/bit], see `link_energy`.
     pcie_energy : energy of PCIe to another blade [pJ/bit].
@@ -119,7 +117,6 @@ def fluid(
 def fluid_power(
     instance: Numa,
     *,
-    rng: np.random.Generator | None = None,
     time_limit: float | None = None,
     throughput: Throughput | None = None,
     ht_energy: Picojoules = THESIS.ht_energy,

@@ -41,7 +41,6 @@ LIMITS = ModelLimits()
 def cp_sat(
     instance: Packing,
     *,
-    rng: np.random.Generator | None = None,
     time_limit: float | None = None,
     start: Placement | None = None,
     report: Report | None = None,

@@ -67,7 +67,6 @@ share of one VM, in the program in floats.
 def max_utilization(
     instance: Packing,
     *,
-    rng: np.random.Generator | None = None,
     time_limit: float | None = None,
     start: Placement | None = None,
     report: Report | None = None,
@@ -261,7 +260,6 @@ class _Utilization:
 def max_min_share(
     instance: Packing,
     *,
-    rng: np.random.Generator | None = None,
     time_limit: float | None = None,
     start: Placement | None = None,
     report: Report | None = None,

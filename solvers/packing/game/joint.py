@@ -24,7 +24,6 @@ DEVIATION_SCALE = 2**40
 def joint_optimum(
     instance: Packing,
     *,
-    rng: np.random.Generator | None = None,
     time_limit: float | None = None,
     start: Placement | None = None,
     report: Report | None = None,

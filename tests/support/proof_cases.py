@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Iterator
 from contextlib import suppress
 from fractions import Fraction
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from cotenant.instances.problem.errors import InvalidInstance
 from cotenant.instances.problem.files import instance_of
 from cotenant.verify.frame import ProofCase
 from support import proved
+from support.oracles import colocation as brute
 
 Pairs = tuple[tuple[int, int], ...]
 """Agents that share, and (i, i) for one without a co-runner; agents numbered type by type."""
@@ -134,90 +136,53 @@ def preferences(seed: int) -> dict[str, Any]:
     return document | ({"unpaired": 1} if agents == 5 else {})
 
 
-def kinds_of(document: dict[str, Any]) -> list[int]:
-    """The type of each agent."""
-    return [a for a, number in enumerate(document["count"]) for _ in range(number)]
+@cache
+def _parsed(content: str) -> Any:
+    return instance_of(json.loads(content), content, Path("a file"))
+
+
+def instance_of_document(document: dict[str, Any]) -> Any:
+    """The instance of a document, parsed once."""
+    return _parsed(json.dumps({"cotenant": 1, "problem": "colocation", **document}))
 
 
 def answers(document: dict[str, Any]) -> Iterator[Pairs]:
-    """Every feasible answer, agent by agent."""
-    kind, penalty, agents = kinds_of(document), document["penalty"], sum(document["count"])
-    alone = 0
-    if "unpaired" in document or document.get("machines", 0) is None:
-        alone = agents
-    elif "machines" in document:
-        alone = 2 * document["machines"] - agents
-
-    def extend(pairs: Pairs, free: list[int], left: int) -> Iterator[Pairs]:
-        if not free:
-            yield pairs
-            return
-        i, *rest = free
-        if left:
-            yield from extend((*pairs, (i, i)), rest, left - 1)
-        for j in rest:
-            if penalty[kind[i]][kind[j]] is not None and penalty[kind[j]][kind[i]] is not None:
-                yield from extend((*pairs, (i, j)), [k for k in rest if k != j], left)
-
-    yield from extend((), list(range(agents)), alone)
-
-
-def decimal(value: float) -> Fraction:
-    return Fraction(str(value))
+    """Every feasible answer, agent by agent; none where an agent has nobody."""
+    with suppress(InvalidInstance):
+        for partner in brute.pairings(instance_of_document(document)):
+            yield tuple((i, max(i, j)) for i, j in enumerate(partner) if j < 0 or i < j)
 
 
 class Truth:
-    """Values of an answer by definition, agent by agent."""
+    """Values of an answer by definition, agent by agent, as fractions of the decimals written."""
 
     def __init__(self, document: dict[str, Any], pairs: Pairs) -> None:
-        self.document, self.kind = document, kinds_of(document)
-        self.mate = {i: j for pair in pairs for i, j in (pair, pair[::-1])}
-
-    def old(self, i: int) -> Fraction:
-        if self.mate[i] == i:
-            return decimal(self.document.get("unpaired", 0))
-        return self.beside(i, self.mate[i])
-
-    def beside(self, i: int, j: int) -> Fraction:
-        return decimal(self.document["penalty"][self.kind[i]][self.kind[j]])
+        self.instance = instance_of_document(document)
+        self.partner = [-1] * self.instance.agents
+        for i, j in pairs:
+            if i != j:
+                self.partner[i], self.partner[j] = j, i
+        self.old = [Fraction(str(v)) for v in brute.penalties(self.instance, self.partner)]
 
     @property
     def mean(self) -> Fraction:
-        return sum(map(self.old, self.mate), Fraction(0)) / len(self.mate)
+        return sum(self.old, Fraction(0)) / len(self.old)
 
     def blocking(self, alpha: Fraction = Fraction(0), mode: str = "penalty-points") -> int:
-        def gains(i: int, j: int) -> bool:
-            if self.mate[i] == i and "unpaired" not in self.document:
-                return False
-            old = self.old(i)
-            least = {"relative-penalty": abs(old), "relative-throughput": 1 - old}.get(
-                mode, Fraction(1)
-            ) * alpha
-            return old - self.beside(i, j) > least
-
-        def allowed(i: int, j: int) -> bool:
-            penalty = self.document["penalty"]
-            a, b = self.kind[i], self.kind[j]
-            return penalty[a][b] is not None and penalty[b][a] is not None
-
-        agents = sorted(self.mate)
-        pairs = [
-            (i, j) for i in agents for j in agents if i < j and self.mate[i] != j and allowed(i, j)
-        ]
-        return sum(gains(i, j) and gains(j, i) for i, j in pairs)
+        return brute.blocking(self.instance, self.partner, float(alpha), mode)
 
     @property
     def slack(self) -> Fraction:
-        band = self.document["bandwidth"]
-        groups = {a: [self.old(i) for i in self.mate if self.kind[i] == a] for a in set(self.kind)}
+        band, kind = self.instance.bandwidth, brute.agents_of(self.instance)
+        groups = {a: [v for v, k in zip(self.old, kind, strict=True) if k == a] for a in set(kind)}
         mean = {a: sum(values, Fraction(0)) / len(values) for a, values in groups.items()}
         worse = [mean[a] - mean[b] for a in mean for b in mean if band[a] < band[b]]
-        return Fraction(max([Fraction(0), *worse]))
+        return max([Fraction(0), *worse])
 
 
 def witness(document: dict[str, Any], pairs: Pairs) -> dict[str, Any]:
     """The answer over types, as a proof shows it."""
-    kind = kinds_of(document)
+    kind = brute.agents_of(instance_of_document(document))
     pair = Counter(tuple(sorted((kind[i], kind[j]))) for i, j in pairs if i != j)
     single = Counter(kind[i] for i, j in pairs if i == j)
     first, second = ([p[side] for p in pair] for side in (0, 1))

@@ -373,7 +373,7 @@ def _lie_of_pairings(start: Start, proof: dict[str, Any], levels: list[dict[str,
     alpha, mode = Fraction(options.get("alpha", 0)), options.get("alpha_mode", "penalty-points")
     worth: dict[str, Callable[[Truth], Fraction]] = {
         "penalty": lambda t: t.mean, "slack": lambda t: t.slack,
-        "worst_penalty": lambda t: max(map(t.old, t.mate)),
+        "worst_penalty": lambda t: max(t.old),
         "blocking_pairs": lambda t: Fraction(t.blocking(alpha, mode)),
     }  # fmt: skip
     among = start.truths

@@ -40,6 +40,7 @@ from support import group_cases, small_cases, small_groups
 from support.oracles import colocation as reference
 from support.oracles import packing
 from support.oracles.fluid import most_throughput
+from support.scheduling_cases import best_of_all
 
 Optima = dict[str, float | None]
 """By method; None where there is no answer."""
@@ -242,13 +243,12 @@ def jobs_too_late(instance: Any, size: float) -> Iterator[Instance]:
 
 def best_schedules(instance: Any) -> Optima:
     before = instance.release < instance.horizon
-    units, utility = small_cases.most_work(
-        instance.replace(
-            organization=instance.organization[before],
-            release=instance.release[before],
-            processing=instance.processing[before],
-        )
+    jobs = instance.replace(
+        organization=instance.organization[before],
+        release=instance.release[before],
+        processing=instance.processing[before],
     )
+    units, utility = (best_of_all(jobs, objective) for objective in ("utilization", "utility"))
     share = units / (instance.total_machines * instance.horizon)
     return {"max-utilization": share, "max-utility": utility, "REF": 0.0}
 

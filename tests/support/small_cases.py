@@ -21,7 +21,8 @@ from cotenant.instances.problem.errors import InvalidInstance
 from cotenant.instances.scheduling import Scheduling
 from cotenant.models.program import LinearProgram, ProgramBuilder
 from support.oracles.colocation import random_fields
-from support.oracles.packing import leximin, totals_possible
+from support.oracles.packing import fewest, leximin, totals_possible
+from support.scheduling_cases import best_of_all
 
 
 def packing(seed: int, *, limited: bool = False) -> Packing:
@@ -198,3 +199,30 @@ def numa(seed: int) -> Numa:
         rate=10.0,
         name=f"numa-{seed}",
     )
+
+
+def tiny(problem: str, seed: int) -> list[tuple[object, dict[str, Fraction | None]]]:
+    """Random instances of a problem with their optima by method, if they can be enumerated (None:
+    infeasible).
+    """
+    if problem == "packing":
+        free, few, users = packing(seed), packing(seed, limited=True), shared(seed)
+        pairs = []
+        for instance in (free, few):
+            least, cheapest = (fewest(instance, costs) for costs in (False, True))
+            counts = [None if n is None else Fraction(n) for n in (least, cheapest)]
+            optima = dict.fromkeys(("min-servers", "cp-sat"), counts[0])
+            pairs.append((instance, {**optima, "min-cost": counts[1]}))
+        optima = {"max-utilization": most_utilization(users)}
+        return [*pairs, (users, {**optima, "max-min-share": largest_least_share(users)})]
+    if problem == "admission":
+        instance = admission(seed)
+        return [(instance, {"optimal": Fraction(round(10 * most_total_speed(instance)), 10)})]
+    if problem == "scheduling":
+        jobs = few_jobs(seed)
+        units, utility = (best_of_all(jobs, name) for name in ("utilization", "utility"))
+        share = Fraction(units, jobs.total_machines * jobs.horizon)
+        return [
+            (jobs, {"max-utilization": share, "max-utility": Fraction(utility), "REF": Fraction(0)})
+        ]
+    return [(numa(seed), {})]

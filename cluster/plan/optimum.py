@@ -13,6 +13,7 @@ import numpy as np
 from ...catalog import find
 from ...instances.packing.instance import Integers, Packing, Placement, check
 from ...instances.packing.placement_constraints import present_counts, stays
+from ...instances.problem.options import accepted
 from ...solvers.outcome import Clock, Outcome, Report, Status, Stop
 from ...solvers.packing.aggregate import aggregate_bound
 from ...solvers.packing.constrained import reduce_ruled
@@ -193,7 +194,8 @@ def fewest_moves(
 def run(method: str, instance: Packing, **options: object) -> Outcome:
     """Run a method of packing and return its outcome."""
     function = find(Packing.problem, method).resolve()
-    outcome: Outcome = function(instance, rng=np.random.default_rng(0), **options)
+    draws = accepted(function, {"rng": np.random.default_rng(0)})
+    outcome: Outcome = function(instance, **draws, **options)
     return outcome
 
 

@@ -146,7 +146,7 @@ class Sweep:
 
     @property
     def stopped(self) -> Stop:
-        """Why the frontier ended: interrupted or out of time as soon as one program was."""
+        """Reason why the frontier ended: interrupted or out of time as soon as one program was."""
         order = (Stop.INTERRUPTED, Stop.TIME_LIMIT, Stop.ITERATION_LIMIT)
         return next((stop for stop in order if stop in self.stops), Stop.FINISHED)
 
@@ -156,7 +156,7 @@ class Sweep:
         return min((fairness for _, fairness, _ in self.answers), key=self.fairer.__mul__)
 
     def add(self, answer: Any) -> None:
-        """Add a known answer."""
+        """Add a known answer to those from which the frontier's points are chosen."""
         self.answers.append((*self.measured(answer), answer))
 
     def solve(self, left: int, method: Within, *given: Any, **options: Any) -> Outcome:
@@ -179,7 +179,7 @@ class Sweep:
         return self.fairer * (fairness - limit) <= 0
 
     def within(self, limit: float, left: int, method: Within) -> PricePoint:
-        """Point of a limit, by the first of the `left` remaining programs."""
+        """Point of the frontier at a limit, by the first of the `left` remaining programs."""
         start, free = self.best(limit), self.free
         if free is not None and self._keeps(self.measured(free.solution)[1], limit):
             return PricePoint.of(limit, free, self.measured)
@@ -217,7 +217,8 @@ class Sweep:
 def settled(
     points: Sequence[PricePoint], sense: Sense, agree: float = AGREE, unit: float = 1.0
 ) -> tuple[PricePoint, ...]:
-    """Points with the best answers of tighter limits and the best bounds of looser ones.
+    """Points of a frontier that use the best answers of tighter limits and the best bounds of
+    looser ones.
 
     What keeps a tight limit keeps every looser one, so an answer holds for all of those; what
     bounds the answers within a loose limit bounds those within every tighter one. Statuses follow:
@@ -252,7 +253,7 @@ def settled(
 
 
 def _judged(point: PricePoint, better: float, agree: float, unit: float) -> PricePoint:
-    """Point with the status that follows from its value and bound."""
+    """Point of a frontier with the status that follows from its value and bound."""
     if point.value is None:
         impossible = point.status is Status.INFEASIBLE
         return replace(point, bound=None) if impossible else replace(point, status=Status.UNKNOWN)

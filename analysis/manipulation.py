@@ -53,10 +53,10 @@ class Misreport:
 
 
 class Reports:
-    """What the agents of a problem report, here their entries of those of `fields` that are given,
-    and what an answer is worth to each, in `unit`. Of what it likes most an agent reports `best`,
-    or its largest entry where that is None, and of what it likes least `worst`; `changes` are
-    kinds of reports beside those of fields.
+    """What the agents of a problem report (their entries of those of `fields` that are given), and
+    what an answer is worth to each, in `unit`. Of what it likes most an agent reports `best`, or
+    its largest entry where that is None, and of what it likes least `worst`; `changes` are kinds of
+    reports beside those of fields.
     """
 
     unit, fields, changes = "", tuple[str, ...](), tuple[str, ...]()
@@ -76,7 +76,7 @@ class Reports:
         raise NotImplementedError
 
     def mine(self, instance: Any, name: str, agent: int) -> Any:
-        """Entries of a field that an agent reports."""
+        """Entries of a field of the instance that belong to an agent's report."""
         table = getattr(instance, name)
         mine = np.zeros(table.shape, dtype=bool)
         mine[(..., agent, slice(None)) if table.ndim > 1 else agent] = True
@@ -96,7 +96,7 @@ class Reports:
     def near(
         self, truth: Any, here: Misreport, agent: int, *, kinds: Sequence[str] | None = None
     ) -> Iterator[Misreport]:
-        """Reports one step from another report, in all `fields` or the given kinds."""
+        """Reports one change away from another report, in all `fields` or the given kinds."""
 
         def steps(row: npt.NDArray[Any]) -> Iterator[Any]:
             yield from (row * factor for factor in FACTORS)

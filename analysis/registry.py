@@ -20,8 +20,8 @@ Value = TypeVar("Value")
 
 
 class Offered(Generic[Value]):
-    """An attribute of `Analysis`, loaded on use from a module in the problem's folder; None for a
-    problem whose module, or its name there, is missing.
+    """Attribute of `Analysis` that is loaded on use from a module in the problem's folder; None for
+    a problem whose module, or its name there, is missing.
 
     Parameters
     ----------
@@ -83,12 +83,12 @@ class Analysis:
 
     @property
     def whole(self) -> frozenset[str]:
-        """Metrics that are integers."""
+        """Names of the metrics whose values are integers."""
         return frozenset(metric.name for metric in self.metric_table if metric.whole)
 
     @property
     def exact(self) -> frozenset[str]:
-        """Metrics whose bounds are compared without tolerance."""
+        """Names of the metrics whose bounds are compared without tolerance."""
         fractions = (metric.name for metric in self.metric_table if metric.fraction)
         return self.whole.union(fractions)
 

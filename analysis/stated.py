@@ -1,4 +1,4 @@
-"""A stored result as a problem's `facts` sees it."""
+"""Stored result in the form in which the `facts` of a problem read it."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ Facts = dict[str, Any]
 
 
 class Stated(NamedTuple):
-    """A result as it is stored: the answer (or None), and the certificate as JSON values; and its
-    options with the usual values of those that were not given.
+    """Stored result: the answer (or None), the certificate as JSON values, and the options with
+    defaults for those that were not given.
     """
 
     method: str
@@ -21,9 +21,9 @@ class Stated(NamedTuple):
     options: Mapping[str, Any]
 
     def together(self, *names: str) -> Facts:
-        """Hints of which none is of use without the others."""
+        """Entries of a certificate that are hints, of which none is of use without the others."""
         return dict.fromkeys(names, ...) if self.certificate.keys() & {*names} else {}
 
     def echoed(self, *names: str) -> Facts:
-        """Options that the certificate repeats."""
+        """Options that a certificate repeats."""
         return {name: self.options[name] for name in names}

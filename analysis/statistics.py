@@ -1,4 +1,4 @@
-"""Numbers of several problems' answers: weighted quantiles, and how two rankings agree."""
+"""Statistics that several problems use: weighted quantiles, and how two rankings agree."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ Floats = NDArray[np.float64]
 
 
 def quantile(value: NDArray[np.floating], number: NDArray[np.integer], share: float) -> float:
-    """The quantile of `value` repeated `number` times, without repeating it (a million agents, few
-    entries); linear between neighbors, as numpy does.
+    """Quantile of values of which each is repeated `number` times, without repeating it (a million
+    agents, few entries); linear between neighbors, as numpy does.
     """
     order = np.argsort(value, kind="stable")
     upto = np.cumsum(number[order])

@@ -1,4 +1,4 @@
-"""The metrics of time shares."""
+"""Metrics of time shares of accelerators."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def metrics(
     rounds: Rounds | None = None,
     only: Collection[str] | None = None,
 ) -> dict[str, float]:
-    """Every metric of a feasible answer.
+    """Every metric of time shares, which must be feasible.
 
     Normalized throughputs are by the proportional time and the weight. The makespan and the
     finish-time ratio are given where the instance has steps and every job progresses, the worst by
@@ -89,7 +89,9 @@ def metrics(
 
 
 class _Reports(Reports):
-    """Reports of job types: their throughputs alone, on the devices where they can run."""
+    """Reports of accelerator jobs by type: their throughputs alone, on the devices where they can
+    run.
+    """
 
     unit, fields = "steps a second", ("throughput",)
 
@@ -109,7 +111,7 @@ REPORTS = _Reports()
 
 
 def facts(stated: Stated) -> Facts:
-    """Values of the levels by the types that reached them."""
+    """Values of the certificate's levels, computed from the types that reached them."""
     instance, shares = stated.instance, stated.answer
     if stated.method not in ("leximin", "hierarchical") or shares is None:
         return {}

@@ -38,7 +38,7 @@ MOST_MAPS = 4
 
 @validate_options
 def record(instance: Accelerators, solution: TimeShares) -> dict[str, Any]:
-    """Numbers that `pictures` draws, a few kB.
+    """Numbers of time shares that `pictures` draws, stored in a row; a few kB.
 
     `names` of at most `MOST_TYPES` types that have jobs, in the order of how much faster the
     fastest kind of device is for them than the average; `devices`, their names; `alone` and

@@ -120,7 +120,9 @@ def price_frontiers(
 
 
 def _one_each(points: Sequence[PricePoint]) -> list[PricePoint]:
-    """One point for each limit, the tightest first, with the best answer and bound."""
+    """Points of the frontier, one for each limit on blocking pairs, the tightest first, with the
+    best answer and bound.
+    """
     groups: dict[float, list[PricePoint]] = {}
     for point in points:
         groups.setdefault(np.inf if point.limit is None else point.limit, []).append(point)
@@ -133,7 +135,9 @@ def _one_each(points: Sequence[PricePoint]) -> list[PricePoint]:
 
 
 def _distinct(points: Sequence[PricePoint]) -> list[PricePoint]:
-    """One point for equal value and bound: the loosest limit, and the answer of the tightest."""
+    """Points of the frontier, one for each pair of value and bound: the loosest limit, and the
+    answer of the tightest.
+    """
     kept: list[PricePoint] = []
     for point in points:
         if kept and (kept[-1].value, kept[-1].bound) == (point.value, point.bound):
@@ -151,7 +155,7 @@ def _with_tight_end(points: list[PricePoint]) -> list[PricePoint]:
 
 
 def _thinned(points: Sequence[PricePoint], most: int) -> tuple[PricePoint, ...]:
-    """At most `most` points, including the first and the last."""
+    """At most `most` points of the frontier, including the first and the last."""
     return tuple(
         points[place]
         for place in np.unique(np.linspace(0, len(points) - 1, most).round().astype(int))

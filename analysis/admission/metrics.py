@@ -92,7 +92,7 @@ def metrics(
 
 
 class _Reports(Reports):
-    """Reports of jobs: their speeds on the types of cores."""
+    """Reports of jobs of an admission instance: their speeds on the types of cores."""
 
     unit, fields, worst = "speed", ("speed",), SMALLEST
 
@@ -110,5 +110,5 @@ REPORTS = _Reports()
 
 
 def facts(stated: Stated) -> Facts:
-    """Facts of a certificate that follow from the result; see `Analysis.facts`."""
+    """Entries of an admission certificate that follow from the answer; see `Analysis.facts`."""
     return stated.together("prices", "price_bound")

@@ -36,7 +36,7 @@ MOST_VALUES = 40
 
 @validate_options
 def record(instance: Admission, assignment: Assignment) -> dict[str, Any]:
-    """Numbers that `pictures` draws, a few kB.
+    """Numbers of an assignment that `pictures` draws, stored in a row; a few kB.
 
     `refused` jobs that are not assigned; `speeds` of all jobs in increasing order, 0 for those that
     are not assigned, at `MOST_VALUES` even shares of them when there are more; `alone` the same for
@@ -109,7 +109,7 @@ def _fill_of(found: Records, kind: str) -> Picture:
 
 
 def _sorted(values: np.ndarray) -> list[float]:
-    """Values in increasing order, or quantiles of them that are values themselves."""
+    """Values in increasing order, or quantiles of them that are themselves among the values."""
     ordered = np.sort(values)
     if len(ordered) > MOST_VALUES:
         ordered = np.quantile(ordered, np.linspace(0, 1, MOST_VALUES), method="lower")

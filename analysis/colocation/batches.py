@@ -94,7 +94,7 @@ def pair_oldest(
     beside = finite & finite.T
 
     def need(count: Integers) -> int:
-        """Lower bound on the number of machines for a batch."""
+        """Lower bound on the number of machines that a batch of jobs needs."""
         return int(count.sum()) - most_pairs(count, beside)
 
     def may_fit(number: int) -> bool:
@@ -137,7 +137,7 @@ def pair_oldest(
 
 
 def most_pairs(count: Integers, beside: Booleans) -> int:
-    """Upper bound on the pairs that (T,) jobs can form.
+    """Upper bound on the number of pairs that jobs (T,) by type can form.
 
     Parameters
     ----------
@@ -173,7 +173,7 @@ def _problem(instance: Colocation, count: Integers, machines: int) -> Colocation
 
 
 def answer_of(policy: Policy, problem: Any, rng: np.random.Generator) -> Any:
-    """Answer of a policy; None if there is none, or at its time limit."""
+    """Answer of a policy to a batch; None if there is none, or at its time limit."""
     try:
         answer = policy(problem, **accepted(policy, {"rng": rng}))
     except NoSolution:

@@ -207,8 +207,8 @@ def attribution(instance: Colocation, pairing: Pairing) -> float | None:
 
 
 class _Reports(Reports):
-    """Reports of types: their penalties, or of agents with strict lists (penalty = rank / n) their
-    list.
+    """Reports of job types: their penalties; or, of agents with strict lists (penalty = rank / n),
+    their list.
     """
 
     unit, fields, best, worst = "1 - penalty", ("penalty",), LEAST_PENALTY, 1.0
@@ -256,7 +256,7 @@ REPORTS = _Reports()
 
 
 def facts(stated: Stated) -> Facts:
-    """Blocking pairs, and the allowed slack."""
+    """Blocking pairs of the answer and the allowed slack, as a certificate states them."""
     from ...solvers.colocation.common import Blocking
 
     if stated.method == "fair" and stated.options["slack"] is not None and stated.answer:

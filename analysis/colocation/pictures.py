@@ -55,7 +55,7 @@ _SPACED = "types are shown, evenly spaced by bandwidth"
 def record(
     instance: Colocation, pairing: Pairing, *, alpha_mode: AlphaMode = "penalty-points"
 ) -> dict[str, Any]:
-    """Numbers that `pictures` draws, a few kB.
+    """Numbers of a pairing that `pictures` draws, stored in a row; a few kB.
 
     `quantiles` of agents' penalties, the highest of each of the `SHARES`; `blocking` pairs at
     `alphas`; and with bandwidths, `names`, `bandwidth` [GB/s] and mean `penalty` of at most

@@ -26,7 +26,7 @@ Action = Literal["participate", "break away"]
 
 @dataclass(frozen=True)
 class Alternative:
-    """Agents with whom an agent would form a blocking pair.
+    """Agents of another type with whom an agent would form a blocking pair.
 
     Attributes
     ----------
@@ -42,7 +42,7 @@ class Alternative:
 
 @dataclass(frozen=True)
 class Advice:
-    """Recommendation for all agents of one type beside one type.
+    """Recommendation for all agents of one type whose partners are of one type.
 
     Attributes
     ----------

@@ -106,7 +106,7 @@ def _by_type(instance: Colocation, pairing: Pairing) -> dict[int, tuple[Floats, 
 def _couple_sorted(
     was: Floats, old: Floats, now: Floats, new: Floats
 ) -> tuple[Floats, Floats, Floats]:
-    """(penalty before, after, agents) with agents matched by rank."""
+    """Triples (penalty before, penalty after, agents) in which agents are matched by rank."""
     ends = np.union1d(np.cumsum(old), np.cumsum(new))
     left = np.searchsorted(np.cumsum(old), ends, side="left")
     right = np.searchsorted(np.cumsum(new), ends, side="left")
@@ -116,6 +116,8 @@ def _couple_sorted(
 def _couple_at_random(
     was: Floats, old: Floats, now: Floats, new: Floats
 ) -> tuple[Floats, Floats, Floats]:
-    """(penalty before, after, expected agents) with independent penalties before and after."""
+    """Triples (penalty before, penalty after, expected agents) with independent penalties before
+    and after.
+    """
     before, after = np.repeat(was, len(now)), np.tile(now, len(was))
     return before, after, np.outer(old, new).ravel() / old.sum()

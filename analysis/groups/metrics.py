@@ -132,7 +132,7 @@ def attribution(instance: Groups, grouping: Grouping) -> float | None:
 
 
 class _Reports(Reports):
-    """Reports of types: their penalties, sensitivities, or losses."""
+    """Reports of job types in groups: their penalties, sensitivities, or losses."""
 
     unit, fields = "1 - penalty", ("penalty", "sensitivity", "losses")
     best, worst = LEAST, 1.0
@@ -155,7 +155,7 @@ REPORTS = _Reports()
 
 
 def facts(stated: Stated) -> Facts:
-    """The requested alpha, and that the stated least alpha is at most the answer's."""
+    """Alpha of the question, and a check that the stated least alpha is at most the answer's."""
     facts, certificate = (
         stated.together("groups_listed", "prices", "price_bound"),
         stated.certificate,

@@ -38,7 +38,7 @@ MOST_TYPES = 40
 
 @validate_options
 def record(instance: Groups, grouping: Grouping) -> dict[str, Any]:
-    """Numbers that `pictures` draws, a few kB.
+    """Numbers of a grouping that `pictures` draws, stored in a row; a few kB.
 
     `quantiles` of jobs' penalties and `machines`, quantiles over the machines in use of what their
     jobs' pressures add up to, at each of the `SHARES`; blocking groups at `alphas` where they are

@@ -16,7 +16,7 @@ from ..run.rows import Row
 
 @validate_options
 def record(instance: Lifetimes, solution: Hosts) -> dict[str, Any]:
-    """Servers in use over time and their lower bound; long traces at 1,000 times."""
+    """Number of servers in use over time and its lower bound, at 1,000 times for long traces."""
     shown, static = evenly(len(instance.length), 1_000), StaticBound(instance, Clock(2.0))
     list(static.tighten(2 * instance.volume, instance.length))
     lines = {"time": instance.times - instance.times[0], "needed": static.bound}

@@ -69,7 +69,7 @@ def envy_audit(
 
 
 def users_alike(market: Market, user: int) -> Integers:
-    """Users with useful jobs on exactly the same servers as `user`, including it."""
+    """Users with useful jobs on exactly the same servers as `user`, who is one of them."""
     useful = market.useful
     mine = np.unique(market.server[useful & (market.user == user)])
     key = np.unique(market.user[useful] * market.servers + market.server[useful])

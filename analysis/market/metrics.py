@@ -106,9 +106,9 @@ SHIFTS = (-2.0, -1.0, -0.5, -0.2, -0.1, 0.1, 0.2, 0.5, 1.0, 2.0)
 
 
 class _Reports(Reports):
-    """A user reports the work and, where not all are linear, the parallel fractions of its jobs,
-    and may split one in two. It has the budget that it has. Where only "odds" are asked for, the
-    best of ten shifts of all its fractions is found.
+    """Reports of users of a market: the work and, where not all are linear, the parallel fractions
+    of their jobs, any of which may be split in two. It has the budget that it has. Where only
+    "odds" are asked for, the best of ten shifts of all its fractions is found.
     """
 
     unit, fields, changes = "work", ("work", "parallel_fraction"), ("split", "odds")
@@ -173,7 +173,9 @@ REPORTS = _Reports()
 
 
 def facts(stated: Stated) -> Facts:
-    """Residuals of an equilibrium; the levels of leximin as exact ratios of the answer."""
+    """Certificate entries computed from the answer: residuals of an equilibrium, levels of leximin
+    as exact ratios.
+    """
     from ...solvers.market.leximin import LEVEL
 
     options, market, allocation = stated.options, stated.instance, stated.answer

@@ -49,7 +49,7 @@ _STATIC: dict[Share, str] = {
 def record(
     instance: Market, allocation: Allocation, *, utility: Family = "amdahl", rho: float = 0.5
 ) -> dict[str, Any]:
-    """Numbers that `pictures` draws, a few kB.
+    """Numbers of an allocation that `pictures` draws, stored in a row; a few kB.
 
     Of users with a useful job, at `SHARES` of them in sorted order: `utility`, `sharing` ratios
     against two static shares, worst `envy` index. `envy_users` and `envy_matrix` [percent] of at
@@ -117,7 +117,7 @@ def _utilities(found: Records) -> Picture:
 
 
 def _sharing(found: Records, share: Share, words: str) -> Picture:
-    """Sharing index of each user (thesis equation 3.6)."""
+    """Chart of the sharing index of each user (thesis equation 3.6)."""
     chart = sorted_curves(
         f"market-sharing-{share}", f"What sharing gains every user over {words}",
         ("share of the users", "utility over that of the static share"), SHARES, found,
@@ -132,7 +132,7 @@ def _sharing(found: Records, share: Share, words: str) -> Picture:
 
 
 def _envy(found: Records) -> Picture:
-    """Envy index of each user's worst pair (thesis equation 3.5)."""
+    """Chart of the envy index of each user's worst pair (thesis equation 3.5)."""
     return sorted_curves(
         "market-envy", "Envy of every user, from the most envious",
         ("share of the users", "envy index with the user it envies most (1: no envy)"), SHARES,

@@ -47,7 +47,7 @@ def metrics(
     pcie_energy: Picojoules = THESIS.pcie_energy,
     pcie_hops: Hops = THESIS.pcie_hops,
 ) -> dict[str, float]:
-    """Every metric of a feasible answer.
+    """Every metric of a simulation or a flow of tasks, which must be feasible.
 
     `served_rate` and the shares (by distance of a task from its data; `share_2hop` is two hops or
     more) are over the tasks that finished in the window, `refusals` is their mean count.
@@ -118,7 +118,7 @@ def _shares(rate: Floats) -> dict[str, float]:
 
 
 def facts(stated: Stated) -> Facts:
-    """Mix of policies of a flow."""
+    """Mix of policies that a flow stands for, as a certificate states it."""
     from ...solvers.numa.fluid import mix_table
 
     if stated.method not in ("fluid", "fluid-power"):

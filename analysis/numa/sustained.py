@@ -39,8 +39,8 @@ MOST_RUNS = 100
 
 @dataclass(frozen=True)
 class Sustained:
-    """Highest rate at which all runs were stable, and lowest rate at which one was not
-    [tasks/s].
+    """Result of the bisection: highest rate at which all runs were stable, and lowest rate at which
+    one was not [tasks/s].
     """
 
     policy: str

@@ -19,7 +19,7 @@ from .metrics import enviers, metrics, ratio
 
 @dataclass(frozen=True)
 class Audit:
-    """Violations of the audited properties; users and servers by index.
+    """Violations of the audited properties by a placement; users and servers by index.
 
     Attributes
     ----------
@@ -157,7 +157,7 @@ def _all_servers(instance: Packing, placement: Placement) -> tuple[Integers, Int
 
 
 def _gains(game: Game, placement: Placement) -> list[float]:
-    """Largest utility gain of each server by another choice while the others stay."""
+    """Largest utility gain of each server by another choice while the other servers keep theirs."""
     instance, fair = game.instance, game.fair
     count, kind = _all_servers(instance, placement)
     total = count.sum(axis=0)

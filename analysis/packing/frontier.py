@@ -65,7 +65,7 @@ def price_frontiers(
 
 
 def _shares(instance: Packing, points: int, clock: Clock) -> PriceFrontier:
-    """Maximum utilization within each least dominant share."""
+    """Maximum utilization within each limit on the least dominant share."""
 
     def measured(placement: Placement) -> tuple[float, float]:
         found = metrics(instance, placement)

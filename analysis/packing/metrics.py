@@ -137,7 +137,7 @@ def metrics(
 
 
 def ratio(disutility: float, least: float) -> float:
-    """Disutility over the least one, 1 if they agree."""
+    """Disutility of a placement divided by the least disutility, 1 if the two agree."""
     if abs(disutility - least) <= AGREE * max(1.0, abs(least)):
         return 1.0
     return disutility / least if least > 0 else float("inf")
@@ -146,7 +146,7 @@ def ratio(disutility: float, least: float) -> float:
 def _fixed(
     instance: Packing, placement: Placement, used: np.ndarray, total: np.ndarray, alpha: float
 ) -> dict[str, float]:
-    """Metrics that need every server of the cluster."""
+    """Metrics of a placement that are defined only when every server of the cluster is listed."""
     fair = FairShare.of(instance)
     kind = placement.server_class
     load = (
@@ -219,7 +219,9 @@ REPORTS = _Reports()
 
 
 def facts(stated: Stated) -> Facts:
-    """Servers, moves, the play of a game, and the levels of shares."""
+    """Entries of a packing certificate that follow from the answer: servers, moves, the play of a
+    game, levels of shares.
+    """
     hints = stated.together("prices", "scale", "rent")
     if stated.method in ("min-servers", "min-cost"):
         return hints | _servers(stated)
@@ -248,7 +250,9 @@ def _servers(stated: Stated) -> Facts:
 
 
 def _moves(stated: Stated) -> Facts:
-    """Positions of VMs that stay, the limits, and that the bound is at most the moves."""
+    """Certificate entries of a plan of moves: positions of VMs that stay, the limits, and that the
+    bound is at most the moves.
+    """
     instance, placement = stated.instance, stated.answer
     cost = int(instance.server_cost[placement.server_class].sum())
     used = {"servers": placement.servers, "cost": cost}
@@ -263,7 +267,9 @@ def _moves(stated: Stated) -> Facts:
 
 
 def _play(stated: Stated) -> Facts:
-    """Utilities of the choices; that they are a subgame-perfect play needs a proof."""
+    """Utilities of the choices in a play of the game; that the play is subgame-perfect needs a
+    proof.
+    """
     given = stated.echoed("alpha", "eta", "overload")
     game = game_of(stated.instance, **given)
     choice = np.array(stated.certificate["choices"])
@@ -283,7 +289,7 @@ def _play(stated: Stated) -> Facts:
 
 
 def _shares(stated: Stated) -> Facts:
-    """Levels as sums of the answer's least shares."""
+    """Levels of a certificate as sums of the smallest shares in the answer."""
     instance, levels = stated.instance, stated.certificate["levels"]
     worth = stated.answer.totals(instance.types) * FairShare.of(instance).dominant_unit
     shares = sorted(worth[instance.requested > 0].tolist())

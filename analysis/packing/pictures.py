@@ -47,7 +47,7 @@ def record(
     eta: Eta = 5,
     overload: float | None = None,
 ) -> dict[str, Any]:
-    """Numbers that the pictures of a placement draw, a few kB.
+    """Numbers of a placement that `pictures` draws, stored in a row; a few kB.
 
     `fill`: for each of at most 4 resources, the utilizations of the servers that have it, the
     fullest first; of all servers when their number is fixed, else of those used; 100 quantiles of

@@ -19,7 +19,7 @@ from .sweeps import Policy, share
 
 @dataclass(frozen=True)
 class Slot:
-    """State after the decision at the start of a time slot.
+    """State of the simulated cluster after the decision at the start of a time slot.
 
     Attributes
     ----------
@@ -112,7 +112,7 @@ def simulate(
 
 
 class _State:
-    """Free capacities, running VMs, and waiting VMs."""
+    """State of the simulation: free capacities, running VMs, and waiting VMs."""
 
     def __init__(self, trace: VmTrace, space: Integers) -> None:
         self.trace = trace

@@ -1,4 +1,4 @@
-"""Metrics of slices over time."""
+"""Metrics of slices that users get in each quantum."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ REPORTS = _Reports()
 
 
 def facts(stated: Stated) -> Facts:
-    """Facts of a certificate that follow from the result; see `Analysis.facts`."""
+    """Entries of a quanta certificate that follow from the answer; see `Analysis.facts`."""
     if stated.answer is None or stated.method not in ("horizon", "leximin"):
         return {}
     return {"prices": slice_prices(stated.instance, stated.answer)}

@@ -51,7 +51,7 @@ def shifted_geometric_mean(values: Sequence[float], shift: float) -> float | Non
 
 
 def reaches(value: float | None, best: float) -> bool:
-    """Whether a value is as good as the best one, but for the noise of solvers."""
+    """Whether a value is as good as the best one, within the tolerance of solvers."""
     return value is not None and abs(value - best) <= max(AGREE, WIN_TOLERANCE * abs(best))
 
 
@@ -181,7 +181,7 @@ def instance_keys(lines: Sequence[Line]) -> list[tuple[str, str]]:
 
 
 def whole(line: Line) -> bool:
-    """Whether every run of the line gave an answer and none breaks a rule of the user."""
+    """Whether every run of a method on an instance gave an answer that keeps the user's rules."""
     lacking = line["failed"] or line["unanswered"] or line.get("broken")
     return bool(line["metrics"]) and not lacking
 

@@ -209,7 +209,7 @@ class _Output(io.TextIOWrapper):
 
 
 def _to_nowhere(descriptor: int) -> None:
-    """Redirect a descriptor to the null device."""
+    """Redirect a file descriptor to the null device."""
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, descriptor)
     os.close(nowhere)
@@ -250,7 +250,9 @@ def quiet_stdout() -> Iterator[None]:
 
 @contextmanager
 def waiting(title: str, wait: float = WAIT_SECONDS) -> Iterator[Callable[[str], None]]:
-    """Show a line on stderr after some seconds, on terminals; yields a function to set its text."""
+    """Show a line on stderr after some seconds, on terminals; yields a function that changes its
+    text.
+    """
     if not sys.stderr.isatty():
         yield lambda words: None
         return

@@ -321,7 +321,7 @@ def _shown(picture: Picture, command: str) -> PageFigure:
 
 
 def _ran(rows: Sequence[Row]) -> Table:
-    """Table of the runs, one row for each problem."""
+    """Table of what was run, one row for each problem."""
     lines: list[tuple[Any, ...]] = []
     frontiers = any(row.get("kind", "run") == "frontier" for row in rows)
     for problem in [name for name in PROBLEM_NAMES if any(row["problem"] == name for row in rows)]:
@@ -351,7 +351,9 @@ def _ran(rows: Sequence[Row]) -> Table:
 
 
 def _first(names: list[str]) -> str:
-    """The names, or their number and the first ones: each has its own table below."""
+    """The names of instances, or their number and the first ones, since each has its own table
+    below.
+    """
     if len(names) <= MOST_NAMED:
         return ", ".join(names)
     return f"{len(names)}: {', '.join(names[:MOST_NAMED])}, ..."

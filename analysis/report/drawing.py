@@ -120,7 +120,7 @@ def svg(picture: Picture, prefix: str = "") -> str:
 
 
 def _shorter(attribute: re.Match[str]) -> str:
-    """Attribute with its numbers rounded to 0.01 point and its style without spaces."""
+    """SVG attribute with its numbers rounded to 0.01 point and its style without spaces."""
     text = re.sub(r"(\.\d\d)\d+", r"\1", attribute[0]).replace("\n", "")
     return text.replace("; ", ";").replace(": ", ":")
 
@@ -191,7 +191,7 @@ def _require_formats(formats: Sequence[str]) -> None:
 
 
 def _encoded(drawn: Figure, picture: Picture, form: str, tight: bool = True) -> bytes:
-    """Content of a file with the figure."""
+    """Content of a picture file, in the format of its ending, with the figure."""
     stream = io.BytesIO()
     stamp: dict[str, Any] = {"pdf": {"CreationDate": None}, "svg": {"Date": None}}.get(form, {})
     with _look(picture):

@@ -88,7 +88,9 @@ class _Cells:
 
 
 def _shared(cells: Sequence[_Cells], room: int) -> list[int]:
-    """Widths of columns: each gets its longest word, then short columns what they want first."""
+    """Widths of columns in the available width: each gets its longest word, then short columns what
+    they want first.
+    """
     widths = [cell.least for cell in cells]
     spare = max(room - sum(widths), 0)
     order = sorted(range(len(cells)), key=lambda place: cells[place].natural - widths[place])
@@ -104,7 +106,7 @@ def _shared(cells: Sequence[_Cells], room: int) -> list[int]:
 
 
 def _overhead(columns: int, *, tight: bool) -> int:
-    """Terminal columns taken by rules and gaps."""
+    """Number of terminal columns taken by rules and gaps of a table."""
     return 2 + 2 * columns + (0 if tight else columns - 1)
 
 
@@ -182,7 +184,7 @@ def _lines(text: str, width: int) -> list[str]:
 
 
 def _fits(word: str, width: int) -> int:
-    """Number of letters of a word that fit, at least one."""
+    """Number of letters of a word that fit into a width, at least one."""
     used = 0
     for number, letter in enumerate(word):
         used += cell_len(letter)

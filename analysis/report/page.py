@@ -193,7 +193,9 @@ def _width(drawn: str) -> int:
 
 
 def _plain(value: Any, text: str) -> str:
-    """Attribute that sorts a numeric cell; "" where its text equals its value or it has none."""
+    """HTML attribute by which a numeric cell is sorted; "" where its text equals its value or it
+    has none.
+    """
     from markupsafe import Markup
 
     if not isinstance(value, int | float) or isinstance(value, bool):

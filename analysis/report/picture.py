@@ -21,7 +21,7 @@ Style = Literal["line", "points", "line+points", "step", "step+points", "bars"]
 @validate_options
 @dataclass(frozen=True)
 class Series:
-    """One line, cloud or group of bars.
+    """One line, cloud of points or group of bars of a chart.
 
     Attributes
     ----------
@@ -163,7 +163,7 @@ class Drawing:
 
 @dataclass(frozen=True)
 class Block:
-    """Block within a row of a `BlockChart`.
+    """Block within a row of a `BlockChart`, such as a VM on a server.
 
     Attributes
     ----------

@@ -139,7 +139,7 @@ def curves(
 
 
 def sharing(groups: Iterable[Group]) -> str:
-    """Note on which methods share a line; "" when none do."""
+    """Note on which methods share a line of a chart; "" when none do."""
     return " ".join(
         f"{', '.join(group.methods)} share a line." for group in groups if len(group.methods) > 1
     )
@@ -156,12 +156,12 @@ def joined(*sentences: str) -> str:
 
 
 def rounded(values: Iterable[float], digits: int = 4) -> list[float]:
-    """Floats rounded to `digits` significant digits, to keep a record small."""
+    """Floats rounded to `digits` significant digits, to keep a stored record small."""
     return [float(f"{value:.{digits}g}") for value in values]
 
 
 def _listed(names: Sequence[str]) -> str:
-    """The first three names."""
+    """The first three names of a list as text."""
     return ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
 
 

@@ -111,7 +111,7 @@ def chart_figure(chart: Chart, width: float | None = None) -> Figure:
 
 
 def _dots(chart: Chart) -> bool:
-    """Whether a chart over categories shows points; lines never join categories."""
+    """Whether a chart over categories is drawn with points; lines never join categories."""
     return any(series.style != "bars" for series in chart.series)
 
 
@@ -172,7 +172,7 @@ def _clear_ticks(drawn: Figure, axes: Axes, names: Literal["x", "y", ""]) -> Non
 
 
 def _many(chart: Chart) -> bool:
-    """Whether a chart over numbers has too many lines to distinguish and no named points."""
+    """Whether a chart over numbers has too many lines to be told apart and no named points."""
     lines = [series for series in chart.series if series.style not in ("bars", "points")]
     plain = not any(series.labels for series in chart.series)
     numbers = not any(isinstance(x, str) for series in chart.series for x in series.x)
@@ -367,7 +367,7 @@ def _name_points(
 
 
 def _along(line: Line2D, to_page: float) -> list[tuple[float, float]]:
-    """Positions every few points along a line, on the page."""
+    """Positions on the page every few points along a line."""
     import numpy as np
 
     vertices = np.array(line.get_xydata(), dtype=float)
@@ -430,7 +430,7 @@ def _label(axes: Axes, x_label: str, y_label: str) -> None:
 
 
 def _beside(drawn: Figure) -> int:
-    """Number of lines of a label beside an axis that fit a figure's width."""
+    """Number of lines of a label that fit beside an axis into a figure's width."""
     return max(1, min(3, int(drawn.get_figwidth() / 1.5)))
 
 

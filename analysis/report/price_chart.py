@@ -103,7 +103,9 @@ def price_chart(
 
 
 def _direction(frontier: PriceFrontier, fair: Metric) -> int:
-    """1 for an upper limit of fairness, -1 for a lower one, by the metric or order of limits."""
+    """Direction of the limits of fairness by the metric or the order of limits: 1 for an upper
+    limit, -1 for a lower one.
+    """
     if fair.sense:
         return -1 if fair.sense == "max" else 1
     known = [
@@ -139,7 +141,7 @@ def _together(
 def _found(
     points: Sequence[PricePoint], x_sign: int, efficient: Metric
 ) -> list[tuple[float, float]]:
-    """(fairness reached, value) of the answers that are not dominated, the fairest first."""
+    """Pairs (fairness reached, value) of the answers that are not dominated, the fairest first."""
     answers = [(_across(point), point.value) for point in points if point.value is not None]
     known = [(x, y) for x, y in answers if x is not None and y is not None]
     y_sign = -1 if efficient.sense == "max" else 1
@@ -153,8 +155,8 @@ def _found(
 def _bounds(
     points: Sequence[PricePoint], sign: int, efficient: Metric, across: Sequence[float]
 ) -> list[tuple[float, float]]:
-    """(limit, bound), the loosest first: a bound holds at its limit and at every tighter one, until
-    a better one does.
+    """Pairs (limit, bound) of a frontier, the loosest first: a bound holds at its limit and at
+    every tighter one, until a better one does.
 
     A bound without a limit is drawn from the least fair thing on the map, the tightest one up to
     the fairest.
@@ -178,7 +180,7 @@ def _bounds(
 
 
 def _across(point: PricePoint) -> float | None:
-    """Fairness that an answer reaches, which may be better than its limit."""
+    """Fairness that an answer reaches, which may be better than the limit it was found for."""
     return (
         None if point.value is None else point.reached if point.reached is not None else point.limit
     )

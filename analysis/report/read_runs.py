@@ -106,7 +106,7 @@ def _name(
     group: Callable[[Row], tuple[Any, ...]],
     facts: Callable[[Row], Facts],
 ) -> None:
-    """Add to a name the facts in which the rows of its group differ."""
+    """Add to a method's name the facts in which the rows of its group differ."""
     groups: dict[tuple[Any, ...], list[Row]] = defaultdict(list)
     for row in rows:
         if row.get("kind", "run") == "run":

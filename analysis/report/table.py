@@ -19,14 +19,14 @@ def slug(text: str) -> str:
 
 
 def words(value: Any) -> str:
-    """Value as text: "-" for None, everything else unchanged."""
+    """Value of a cell as text: "-" for None, everything else unchanged."""
     return "-" if value is None else str(value)
 
 
 @validate_options
 @dataclass(frozen=True)
 class Column:
-    """One column.
+    """Column of a table: heading, format of its values, and how it is shown.
 
     Attributes
     ----------
@@ -136,11 +136,11 @@ class Table:
 
     @property
     def headings(self) -> tuple[Column, ...]:
-        """Columns that people see."""
+        """Headings of the columns that people see."""
         return tuple(column for column in self.columns if column.people)
 
     def write(self, form: str) -> str:
-        """The table as text in one of the formats: "csv", "latex" or "markdown"."""
+        """Table as text in one of the formats "csv", "latex" or "markdown"."""
         writers: dict[str, Callable[[], str]] = {
             "csv": self.csv,
             "latex": self.latex,
@@ -161,13 +161,15 @@ class Table:
         )
 
     def latex(self, width: float | None = None) -> str:
-        """A LaTeX table for a line of so many centimeters, or a page's. See `latex.latex`."""
+        """Table in LaTeX for a line of so many centimeters, or for the width of a page. See
+        `latex.latex`.
+        """
         from .latex import PAGE, latex
 
         return latex(self, PAGE if width is None else width)
 
     def markdown(self) -> str:
-        """A pipe table, the title above it and caption and notes below."""
+        """Table in Markdown with pipes, the title above it, caption and notes below."""
         rule = ["---:" if column.numeric else "---" for column in self.headings]
         body = [[column.name for column in self.headings], rule, *self.texts()]
         lines = ["| " + " | ".join(_pipe(text) for text in line) + " |" for line in body]
@@ -194,7 +196,7 @@ def stacked(name: str, tables: Sequence[Table]) -> Table:
 
 
 def bare(heading: str) -> str:
-    """A heading without its unit, or the bound that it names."""
+    """Heading of a column without its unit, or the bound that it names."""
     return re.sub(r" *(\[[^]]*\]|\(bound 0\))", "", heading)
 
 

@@ -274,7 +274,7 @@ def facts_table(facts: Mapping[str, object], title: str) -> Table:
 
 
 def figure(value: float | None, metric: Metric) -> str:
-    """A value of a metric as text; never "-0.0"."""
+    """Value of a metric as text; never "-0.0"."""
     if value is None:
         return "-"
     if metric.digits < 0:
@@ -353,7 +353,7 @@ def level_gap(level: Mapping[str, Any]) -> str:
 
 
 def _away(level: Mapping[str, Any]) -> str:
-    """Statement that the bound of a level proves."""
+    """Statement of the distance that the bound of a level proves."""
     if level["status"] == "optimal":
         return ": optimal"
     return f": {level['status']}" if level["bound"] is None else f": {level_gap(level)}"

@@ -63,7 +63,8 @@ def _first_with(problem: str, method: str) -> str:
 
 
 def _judged(path: Path, proof: Path | None) -> BoundRow:
-    """The row of a proof about an instance; without one, of what its first exact method asks.
+    """Row of a proof about an instance; without a proof, the question of the problem's first exact
+    method.
 
     Raises NotAdded for what the verifier refuses, InvalidFile for what is no proof.
     """
@@ -103,7 +104,7 @@ def _judged(path: Path, proof: Path | None) -> BoundRow:
 
 
 def _in_json(claim: BoundRow, integer: frozenset[str]) -> BoundRow:
-    """Accepted claim in JSON numbers; a bound on an integer is rounded to one."""
+    """Accepted claim of a proof in JSON numbers; a bound on an integer is rounded to one."""
     level = {name: claim[name] for name in LEVEL}
     for name in ("value", "bound"):
         if (given := claim[name]) is not None:
@@ -130,7 +131,7 @@ def read_table(table: str | os.PathLike[str]) -> list[BoundRow]:
 
 
 def _misfit(part: Any, fields: dict[str, Any]) -> str:
-    """First field that is missing or violates its type or pattern; "" when none does."""
+    """First field of a row that is missing or violates its type or pattern; "" when none does."""
     for name, kind in fields.items():
         value = part.get(name, ...) if isinstance(part, dict) else ...
         text = isinstance(kind, str)
@@ -234,12 +235,14 @@ def add(
 
 
 def _seen_from(table: str | os.PathLike[str], path: Path) -> str:
-    """A file's path from the folder of a table."""
+    """Path of a file relative to the folder of a table."""
     return os.path.relpath(path.resolve(), Path(table).resolve().parent)
 
 
 def _taken(rows: Sequence[BoundRow], fresh: BoundRow) -> BoundRow:
-    """Known facts joined with a fresh row; raises NotAdded if it improves nothing or conflicts."""
+    """Known facts of a question joined with a fresh row; raises NotAdded if it improves nothing or
+    conflicts.
+    """
     before, after = ({_question(row): row for row in known(every)}
                      for every in (rows, [*rows, fresh]))  # fmt: skip
     row, old = after[_question(fresh)], before.get(_question(fresh))

@@ -187,7 +187,9 @@ def _as_read(row: Mapping[str, Any]) -> Row:
 
 
 def _content(value: Any) -> str:
-    """Option in a key: its repr, and a digest of the content of a large array or frame."""
+    """Text of an option in a cell's key: its repr, and a digest of the content of a large array or
+    frame.
+    """
     text = repr(value)
     if callable(value) or value is None or isinstance(value, bool | int | float | str):
         return text
@@ -198,7 +200,7 @@ def _content(value: Any) -> str:
 
 
 def _option(value: Any) -> Any:
-    """Option as a JSON value; its repr where it has none."""
+    """Value of an option for JSON; its repr where it has none."""
     try:
         return json.loads(json.dumps(to_json_value(value), allow_nan=False))
     except (TypeError, ValueError):
@@ -246,7 +248,7 @@ def _run_frontier(cell: Cell) -> Row:
 
 
 def _stopped(stops: Sequence[Stop]) -> Stop:
-    """Stop of several searches: interrupted before out of time before finished."""
+    """Reason why several searches stopped: interrupted before out of time before finished."""
     return next(
         (stop for stop in (Stop.INTERRUPTED, Stop.TIME_LIMIT) if stop in stops), Stop.FINISHED
     )

@@ -24,7 +24,7 @@ Seconds = Annotated[float, Field(ge=0, le=1e300)]
 
 
 class LevelDocument(BaseModel):
-    """One level of a lexicographic method."""
+    """One level of a lexicographic method in a stored row or result."""
 
     model_config = KEPT
 
@@ -35,7 +35,7 @@ class LevelDocument(BaseModel):
 
 
 class PointDocument(BaseModel):
-    """A point of a frontier."""
+    """A point of a frontier in a stored row."""
 
     model_config = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False)
 

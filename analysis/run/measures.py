@@ -39,7 +39,7 @@ class Measures:
         return [f"{kind} {each.__module__}:{own_name(each)}" for kind, each in several]
 
     def document(self) -> Row:
-        """Fields about these functions in every row."""
+        """Fields about the user's metrics and rules that every row has."""
         senses = {own_name(each): sense_of(each) for each in self.metrics}
         return {"measures": self.names, "own_metrics": senses} if self.names else {}
 

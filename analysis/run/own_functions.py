@@ -55,7 +55,9 @@ def code_of(functions: Iterable[Callable[..., Any]]) -> str:
 
 
 def why_other_code(functions: Iterable[Callable[..., Any]], code: str) -> str:
-    """Message if imported functions differ from this code; "" when equal, or no file shows it."""
+    """Message if the user's imported functions differ from the code of a digest; "" when equal, or
+    no file shows it.
+    """
     if not code or code.startswith(UNKNOWN) or _loaded_code(tuple(functions)) == code:
         return ""
     return (
@@ -81,7 +83,9 @@ def place_of(error: BaseException, functions: Iterable[Callable[..., Any]]) -> s
 
 @cache
 def _loaded_code(functions: tuple[Callable[..., Any], ...]) -> str:
-    """`code_of` functions when they are first run here: later edits are not loaded."""
+    """Value of `code_of` when functions are first run in this process, since later edits are not
+    loaded.
+    """
     return code_of(functions)
 
 
@@ -130,7 +134,7 @@ def _is_own(path: Path, name: str, module: str) -> bool:
 
 
 def _file(name: str) -> Path | None:
-    """The file of a module, loaded or not; None where it has none."""
+    """File of a module, loaded or not; None where it has none."""
     module = sys.modules.get(name)
     spec = None if module is not None else _spec(name)
     place = getattr(module, "__file__", None) or (spec and spec.origin)
@@ -138,7 +142,7 @@ def _file(name: str) -> Path | None:
 
 
 def _spec(name: str) -> ModuleSpec | None:
-    """Spec of a module that is not loaded; nothing is imported."""
+    """Import spec of a module that is not loaded; nothing is imported."""
     parent = name.rpartition(".")[0]
     if not parent:
         return PathFinder.find_spec(name)

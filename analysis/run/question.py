@@ -90,7 +90,7 @@ class Question(Generic[Answer]):
 
     @cached_property
     def units(self) -> tuple[float, ...]:
-        """The `unit` of each level."""
+        """Unit of each level of the method."""
         return tuple(map(self.unit, self.levels))
 
     def unit(self, name: str | None) -> float:
@@ -105,7 +105,9 @@ class Question(Generic[Answer]):
         return self.metrics(self.instance, solution, **given, **only)
 
     def asked(self, solution: Solution) -> Worth | None:
-        """Values that a method compares before its objective; None if an answer is not its kind."""
+        """Values that a method compares before its objective, such as levels; None if an answer is
+        not of its kind.
+        """
         if self.entry is None or not self.entry.asks:
             return ()
         asks = resolve(self.entry.asks)
@@ -123,7 +125,7 @@ class Question(Generic[Answer]):
         return (*before, *(sign * measured[level] for sign, level in signed))
 
     def before(self, one: Worth, other: Worth) -> bool:
-        """Whether one worth is better than another by more than rounding."""
+        """Whether one answer's values are better than another's by more than rounding."""
         place = len(one) - len(self.levels)
         if one[:place] != other[:place]:
             return one[:place] < other[:place]
@@ -134,7 +136,9 @@ class Question(Generic[Answer]):
 
     @cached_property
     def takes(self) -> frozenset[str]:
-        """Arguments that a method starts from: "start", an answer; "previous", the last round."""
+        """Arguments in which a method accepts an earlier answer: "start", an answer; "previous",
+        the last round.
+        """
         return frozenset(name for name in ("start", "previous") if accepts(self.function, name))
 
     def judged(self, answer: Any) -> tuple[Outcome[Any], Metrics]:

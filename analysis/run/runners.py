@@ -24,10 +24,12 @@ class Runner(Protocol):
     def __exit__(self, *reason: object) -> None: ...
 
     def prepare(self, cells: Sequence[Cell]) -> None:
-        """Take the cells; refuse before any work those that cannot be run."""
+        """Accept the cells to run; refuse before any work those that cannot be run."""
 
     def rows(self) -> Generator[Row]:
-        """Yield rows as they end; raises KeyboardInterrupt after the rows that Ctrl-C left."""
+        """Yield the rows of cells as their runs end; raises KeyboardInterrupt after the rows that
+        Ctrl-C left.
+        """
 
 
 class InProcess:
@@ -43,11 +45,11 @@ class InProcess:
         return None
 
     def prepare(self, cells: Sequence[Cell]) -> None:
-        """Take the cells."""
+        """Accept the cells to run in this process."""
         self._cells = cells
 
     def rows(self) -> Generator[Row]:
-        """Yield rows as they end."""
+        """Yield the rows of cells as their runs end."""
         for cell in self._cells:
             row = run_cell(cell)
             yield row

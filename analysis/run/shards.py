@@ -81,7 +81,8 @@ class Shard:
         return sorted(_drawn(cells)[self.number - 1 :: self.count])
 
     def document(self, cells: Sequence[Cell]) -> dict[str, Any]:
-        """Fields of its rows on the shard: number of cells of all shards, and their digest.
+        """Fields about the shard that its rows have: number of cells of all shards, and their
+        digest.
 
         Raises
         ------

@@ -59,8 +59,8 @@ class Start:
 def beginning(
     question: Question[Any], start: Solution | Result[Any] | None, seed: int
 ) -> Solution | Starts | Earlier | None:
-    """Start of a method: the given one, the last round for a method that continues it, or the
-    policies' answers for a method that takes a start.
+    """Starting point of a method: the given start, the last round for a method that continues it,
+    or the policies' answers for a method that takes a start.
 
     Raises
     ------
@@ -99,7 +99,7 @@ class Starts:
 
     def look(self, clock: Clock) -> Stop:
         """Run the suitable policies, the quickest first, in at most half of the time; Ctrl-C keeps
-        the best so far, and is raised while there is none.
+        the best answer so far, and is raised while there is none.
 
         How long a policy takes is guessed. Those that may take long for this limit run in a process
         of their own, which can be ended.
@@ -158,8 +158,8 @@ class Starts:
             child.end()
 
     def kept(self, outcome: Outcome, measured: Metrics) -> tuple[Outcome, Metrics]:
-        """Outcome and metrics, replaced by those of the best start with the method's bound if the
-        answer is worse than it; a claim that the start contradicts is withdrawn.
+        """Outcome and metrics of a method, replaced by those of the best start with the method's
+        bound if the answer is worse than it; a claim that the start contradicts is withdrawn.
         """
         start, question, mine = self.best, self.question, None
         if start is None or (outcome.solution is not None and not measured):
@@ -191,7 +191,9 @@ class Starts:
         return question.judged(Outcome(start.solution, bound, Status.FEASIBLE, *left))
 
     def _revalued(self, levels: list[dict[str, Any]], bound: float | None) -> list[dict[str, Any]]:
-        """Levels with the best start's values, none proved; none if they are no metrics."""
+        """Levels of a certificate with the best start's values, none proved; none if they are no
+        metrics.
+        """
         assert self.best is not None
         compared, signs = self.question.levels, self.question.signs
         if tuple(level["objective"] for level in levels) != compared[: len(levels)]:

@@ -168,7 +168,7 @@ class _Judge:
         )
 
     def _written(self) -> None:
-        """Check that the document equals the one that its fields and the instance give."""
+        """Check that the stored document equals the one that its fields and the instance give."""
         result, entry = self.result, self.method
         if entry is not None and result.objective_name != (
             right := entry.objective_of(result.options)
@@ -384,7 +384,9 @@ class _Judge:
                 return Proved("claimed", "its certificate is of no use to make a proof")
 
     def _only(self, proof: Path) -> str:
-        """Message on options of a proof that the result did not have: it covers fewer answers."""
+        """Message on options of a proof that the result did not have, since such a proof covers
+        fewer answers.
+        """
         options = parse_json(read_text(proof), proof)["options"]
         more = [name for name in options if self.options.get(name) is None]
         return ", ".join(f"{name}={options[name]}" for name in more)
@@ -423,7 +425,7 @@ def _options(question: Question) -> dict[str, Any]:
 
 
 def _by_field(document: Mapping[str, Any]) -> dict[str, Any]:
-    """Parts of a document by key path: those of the result without its name."""
+    """Entries of a result's document by key path, without its name."""
     parts: dict[str, Any] = {}
     for name, value in document.items():
         opened = ("result", "solution", "certificate", "named")
@@ -464,6 +466,6 @@ def alike(expected: Any, claimed: Any) -> bool:
 
 
 def _short(value: Any) -> str:
-    """A value as a message shows it."""
+    """Value in the short form in which a message shows it."""
     text = str(value)
     return text if len(text) <= 80 else text[:77] + "..."

@@ -72,12 +72,14 @@ class Audit:
 
     @property
     def owed(self) -> Floats:
-        """(k, q) contributed minus received: above 0 the organization is owed [unit-seconds]."""
+        """Debt to each organization at each time, contributed minus received (k, q): above 0 the
+        organization is owed [unit-seconds].
+        """
         return self.contributed - self.received
 
     @property
     def at_end(self) -> Judging:
-        """Same settings of the audit for the end of the window only."""
+        """Copy of the audit for the end of the window only."""
         return Judging(self.reference, orderings=75, points=1)
 
     def in_unit(self, values: Any) -> Any:
@@ -203,7 +205,7 @@ def audit(
 
 
 def _affordable(instance: Scheduling) -> Literal["REF", "FIFO", "RAND"]:
-    """Most exact rule for coalitions' schedules that takes seconds."""
+    """Most exact rule for the schedules of coalitions that can be computed in seconds."""
     if affordable(instance):
         return "REF"
     k = instance.organizations
@@ -212,7 +214,7 @@ def _affordable(instance: Scheduling) -> Literal["REF", "FIFO", "RAND"]:
 
 
 def _served(instance: Scheduling) -> float:
-    """Estimated steps to serve all jobs once; backfilling examines every queue."""
+    """Estimated number of steps to serve all jobs once; backfilling examines every queue."""
     return instance.jobs * (instance.organizations / 2 if instance.backfilling else 1.0)
 
 
@@ -222,7 +224,9 @@ def many_orderings(instance: Scheduling) -> int:
 
 
 def _divided(masks: Integers, values: Integers, received: Integers) -> Floats:
-    """(k, q) phi at each time, the log's utilities replacing the value of the grand coalition."""
+    """Shapley value phi (k, q) at each time, the log's utilities replacing the value of the grand
+    coalition.
+    """
     k = len(received)
     by_mask = np.zeros((1 << k, received.shape[1]), dtype=object)
     by_mask[masks] = values
@@ -237,8 +241,8 @@ def _sampled(
     orderings: int,
     rng: np.random.Generator,
 ) -> tuple[Floats, Floats, Floats]:
-    """(k, q) phi estimated from random orders of joining, coalitions scheduling first in, first
-    out; and (k,) its error at the end by the sample's spread, and by `sampling_bound`.
+    """Shapley value phi (k, q) estimated from random orders of joining, coalitions scheduling first
+    in, first out; and its error (k,) at the end by the sample's spread, and by `sampling_bound`.
     """
     k = instance.organizations
     orders = [rng.permutation(k) for _ in range(orderings)]
@@ -261,7 +265,7 @@ def _sampled(
 
 
 def sampling_bound(gains: Floats, width: float, risk: float = _RISK) -> Floats:
-    """(k,) largest deviation of each mean of N gains from that over all orders.
+    """Bound (k,) on the deviation of each mean of N sampled gains from the mean over all orders.
 
     The empirical Bernstein bound of Maurer and Pontil (2009, theorem 4) on both sides, over all
     columns together: sqrt(2 V ln(4 k / risk) / N) + 7 w ln(4 k / risk) / (3 (N - 1)).

@@ -50,7 +50,7 @@ class Cause:
 
 @dataclass(frozen=True, eq=False)
 class Flows:
-    """The flows of a window.
+    """Flows of processor seconds between the organizations of a window.
 
     Attributes
     ----------
@@ -154,7 +154,7 @@ class Course:
         )  # fmt: skip
 
     def part(self, lacking: Floats, gainer: int) -> Floats:
-        """(m,) processors of what is lacking that one organization has."""
+        """Part (m,) of the lacking processors that one organization holds between events."""
         part: Floats = np.divide(
             lacking * self.surplus[gainer], self.lack, out=np.zeros_like(lacking),
             where=self.lack > 0,
@@ -182,7 +182,9 @@ def _over_time(
     times: Integers, owner: Integers, since: Integers, until: Integers,
     width: npt.NDArray[Any], organizations: int,
 ) -> Floats:  # fmt: skip
-    """(k, m) processors of the jobs between `since` and `until`."""
+    """Number of processors (k, m) of the jobs between `since` and `until`, by organization and
+    interval.
+    """
     change = np.zeros((organizations, len(times)))
     np.add.at(change, (owner, np.searchsorted(times, since)), width)
     np.add.at(change, (owner, np.searchsorted(times, until)), -width)
@@ -192,7 +194,8 @@ def _over_time(
 
 @dataclass(frozen=True)
 class Alone:
-    """Work and waits of an organization's jobs, and those on its own machines alone.
+    """Work and waits of an organization's jobs in the log, and of the same jobs on its own machines
+    alone.
 
     Attributes
     ----------

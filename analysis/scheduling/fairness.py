@@ -81,18 +81,18 @@ class Fairness:
 
     @property
     def machines(self) -> Integers:
-        """(k,) machines that each organization contributes."""
+        """Number of machines (k,) that each organization contributes."""
         return self.audits[0].instance.machines
 
     @property
     def given(self) -> Mapping[str, Fraction]:
-        """Shares as given, in any unit; machines where none were."""
+        """Shares of the organizations as given, in any unit; numbers of machines if none were."""
         machines = dict(zip(self.names, map(Fraction, self.machines.tolist()), strict=True))
         return self.found.settings.shares or machines
 
     @cached_property
     def shares(self) -> Floats:
-        """(k,) fraction of all machines that each organization contributes, as given."""
+        """Fraction (k,) of all machines that each organization contributes, as given."""
         exact = np.array([float(self.given.get(name, 0)) for name in self.names])
         shares: Floats = exact / exact.sum()
         return shares
@@ -112,29 +112,29 @@ class Fairness:
 
     @cached_property
     def owed(self) -> Floats:
-        """(k,) debt to each organization (above 0) or of it [core hours]."""
+        """Debt (k,) to each organization (above 0) or of it [core hours]."""
         debts: Floats = self.course[-1]
         return debts
 
     @cached_property
     def course(self) -> Floats:
-        """(windows, k) `owed` after each window, accumulated."""
+        """Debt `owed` after each window, accumulated, shape (windows, k)."""
         return np.cumsum([self._debts(each) for each in self.audits], axis=0)
 
     @cached_property
     def work(self) -> Floats:
-        """(k,) work done [core hours]."""
+        """Work done for each organization (k,) [core hours]."""
         hours: Floats = self.hours(np.sum([each.work for each in self.audits], axis=0))
         return hours
 
     @cached_property
     def error(self) -> Floats:
-        """(k,) largest sampling error of the debts, at 0.95 for each window [core hours]."""
+        """Largest sampling error (k,) of the debts, at 0.95 for each window [core hours]."""
         return self._summed("error")
 
     @cached_property
     def bound(self) -> Floats:
-        """(k,) sampling error by a bound without assumptions [core hours]."""
+        """Bound (k,) on the sampling error of the debts without assumptions [core hours]."""
         return self._summed("bound")
 
     def _summed(self, name: str) -> Floats:
@@ -154,7 +154,9 @@ class Fairness:
 
     @cached_property
     def delay(self) -> Floats:
-        """(k,) mean hours by which core hours came too late (above 0) or early; or 0."""
+        """Mean hours (k,) by which core hours of each organization came too late (above 0) or
+        early; or 0.
+        """
         late = self.hours(np.sum([each.owed[:, -1] for each in self.audits], axis=0)) / HOUR
         mean: Floats = np.divide(late, self.work, out=np.zeros_like(late), where=self.work > 0)
         return mean
@@ -364,12 +366,12 @@ def fairness(
 
 
 def in_core_hours(each: Audit) -> Floats:
-    """(k,) debts at the end of a window in core hours, see the module's text."""
+    """Debts (k,) at the end of a window in core hours, see the module's text."""
     return _hours(each.owed[:, -1], each.instance.horizon)
 
 
 def moment(log: Log, second: int) -> str:
-    """Time of a second of the log as text."""
+    """Date and time of a second of the log, as text."""
     if not log.dated:
         return f"second {second}"
     return datetime.fromtimestamp(second, UTC).strftime("%Y-%m-%d %H:%M:%S")
@@ -430,7 +432,7 @@ def _of_given(judged: Window, judging: Judging, ties: int) -> Fairness:
 
 
 def _spread(audits: list[Audit], number: int, size: float = 1.0) -> Floats | None:
-    """(k,) the largest change of the debts by other orders of ties; None where too slow."""
+    """Largest change (k,) of each debt by other orders of ties; None where too slow."""
     steps = {"REF": 3, "FIFO": 2}
     if any(each.reference == "RAND" for each in audits):
         return None
@@ -473,7 +475,7 @@ def _reordered(judged: Window, order: Integers, rng: np.random.Generator) -> Win
 
 
 def _spans(text: str, log: Log) -> list[tuple[int, int]]:
-    """(begin, length) of each window."""
+    """Pairs (begin, length) of the windows."""
     first, over = log.begin, log.over
     if text == "all":
         return [(first, over - first)]

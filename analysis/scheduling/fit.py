@@ -41,12 +41,14 @@ class Fitted:
 
     @property
     def judged(self) -> float:
-        """Error that counts: on windows not used for fitting, if there are any."""
+        """Error by which fitted weights are judged: on windows not used for fitting, if there are
+        any.
+        """
         return self.error if self.later is None else self.later
 
     def nearer(self, other: Fitted) -> bool:
-        """Whether its error is smaller by a hundredth and by one second, the resolution of
-        accounting clocks, on the fitted and the later windows.
+        """Whether the error of fitted weights is smaller by a hundredth and by one second, the
+        resolution of accounting clocks, on the fitted and the later windows.
         """
         return all(
             mine <= theirs - max(1.0, 0.01 * theirs)
@@ -120,7 +122,9 @@ def _nearest(start: Integers, error: Callable[[Integers], float], most: int) -> 
 
 
 def _scaled(weights: Integers) -> Iterator[Integers]:
-    """Neighbors with one weight larger or smaller, by smaller and smaller factors."""
+    """Neighbors of weights in the local search: one weight larger or smaller, by smaller and
+    smaller factors.
+    """
     for factor in (2.0, 1.4, 1.15):
         for u in np.flatnonzero(weights).tolist():
             for times in (factor, 1 / factor):
@@ -131,7 +135,7 @@ def _scaled(weights: Integers) -> Iterator[Integers]:
 
 
 def present_weights(judged: Fairness) -> Integers:
-    """(k,) present weights of organizations: their shares, or the weights of queues; the largest is
+    """Present weights (k,) of organizations: their shares, or the weights of queues; the largest is
     1000, and positive ones are at least 1.
     """
     queues = {queue.name: float(queue.weight) for queue in judged.found.log.queues}
@@ -143,7 +147,7 @@ def present_weights(judged: Fairness) -> Integers:
 
 
 def played(judged: Fairness, instance: Scheduling, weights: Integers) -> Integers:
-    """(j,) starts of an instance's jobs under the site's rule: fair share, or for Kueue its
+    """Start times (j,) of an instance's jobs under the site's rule: fair share, or for Kueue its
     admission without preemption, by `share_kernel.admit`, with the limits of its queues.
     """
     queues = {queue.name: queue for queue in judged.found.log.queues}
@@ -170,7 +174,7 @@ def played(judged: Fairness, instance: Scheduling, weights: Integers) -> Integer
 
 
 def _distance(judged: Fairness, audits: list[Audit], weights: Integers) -> float:
-    """Delta psi per unit of work of the schedules of the site's rule."""
+    """Distance delta psi per unit of work from the fair schedules to those of the site's rule."""
     off, work = 0.0, 0
     for each in audits:
         instance = each.instance

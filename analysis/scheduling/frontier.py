@@ -93,7 +93,7 @@ def _unlimited(instance: Scheduling, objective: Objective, stop: Stop) -> PriceF
 
 
 def _unit(instance: Scheduling, objective: Objective) -> int:
-    """Units of work in all of the machines' time; 1 for utility."""
+    """Units of work in all of the machines' time, to which values are relative; 1 for utility."""
     return 1 if objective == "utility" else instance.capacity * instance.horizon
 
 
@@ -110,7 +110,9 @@ def _frontier(
         return worth, distance(instance, schedule, psi) / units
 
     def exact(outcome: Outcome) -> Outcome:
-        """Outcome whose bound is an integer number of units, for exact comparison with values."""
+        """Outcome of a program whose bound is an integer number of units, for exact comparison with
+        values.
+        """
         bound = outcome.bound
         return outcome if bound is None else replace(outcome, bound=round(bound * unit) / unit)
 

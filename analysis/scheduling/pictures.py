@@ -48,7 +48,7 @@ def record(
     reading: Reading = "figure",
     reference: Literal["auto", "REF", "none"] = "auto",
 ) -> dict[str, Any]:
-    """Record for the pictures of a schedule, a few kB.
+    """Numbers of a schedule that `pictures` draws, stored in a row; a few kB.
 
     `times`: at most 40, spread evenly, the horizon last; `busy`: share of the machines' time used
     up to each since the one before. `psi` at the horizon, and, as in `metrics` (same options),
@@ -110,7 +110,7 @@ def _busy(instance: Scheduling, schedule: Schedule, times: Integers) -> Floats:
 
 
 def _debts(instance: Scheduling, schedule: Schedule, times: Integers, reading: Reading) -> Floats:
-    """(times, k) phi - psi at each time."""
+    """Debt phi - psi to each organization at each time, shape (times, k)."""
     by_mask = _values(instance, tuple(times.tolist()), reading)
     result = np.zeros((len(times), instance.organizations))
     for index, time in enumerate(times.tolist()):

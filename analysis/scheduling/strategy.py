@@ -31,7 +31,7 @@ STRATEGY_RULES = ("REF", *RULES)
 
 @dataclass(frozen=True, eq=False)
 class Change:
-    """One way to present the same work.
+    """One way in which an organization presents the same work as other jobs.
 
     Attributes
     ----------

@@ -44,7 +44,7 @@ RULES = (*TABLE_RULES, "FIFO", "random")
 
 @dataclass(frozen=True, eq=False)
 class Study:
-    """Results over a number of windows.
+    """Results of the rules over a number of random windows of a trace.
 
     Attributes
     ----------
@@ -151,13 +151,15 @@ def study(
 
 @cache
 def rule_named(name: str) -> tuple[Callable[..., Schedule | Outcome], bool]:
-    """A method of the catalogue or of `RAND_AS`, and whether it draws; raises UnknownName."""
+    """Method of the catalogue or of `RAND_AS` with a name, and whether it draws; raises
+    UnknownName.
+    """
     rule = find("scheduling", "RAND" if name in RAND_AS else name).resolve()
     return partial(rule, **RAND_AS.get(name, {})), accepts(rule, "rng")
 
 
 def rule_schedule(instance: Scheduling, name: str, rng: np.random.Generator) -> Schedule:
-    """The schedule of a rule, which may draw from `rng`."""
+    """Schedule of a scheduling rule, which may draw from `rng`."""
     rule, draws = rule_named(name)
     return whole_schedule(rule(instance, rng=rng) if draws else rule(instance))
 

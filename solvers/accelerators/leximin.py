@@ -140,7 +140,8 @@ class _Level(NamedTuple):
 
 
 class _Path:
-    """Throughputs at a time of the common increase, each at most its cap (T,).
+    """Throughputs of the types as a function of the time of their common increase, each at most its
+    cap (T,).
 
     Attributes
     ----------
@@ -168,7 +169,9 @@ class _Path:
             self.steps.append((own, times, height))
 
     def at(self, time: float) -> Floats:
-        """(T,) throughput of each job, in units."""
+        """Throughput (T,) of a job of each type at a time of the increase, in multiples of its
+        unit.
+        """
         height = np.full(len(self.rate), time)
         for own, times, heights in self.steps:
             height[own] = np.interp(time, times, heights)
@@ -257,7 +260,9 @@ class Filling:
             self.time, self.frozen = self.time + time, self.frozen | full | stopped
 
     def _add(self, types: Integers, prices: Prices, time: float) -> None:
-        """Add a level, or extend the last one if it was reached at the same time."""
+        """Add a level of types that reached their maximum, or extend the last level if both were
+        reached at the same time.
+        """
         if not self.levels or time > self.levels[-1].time * (1 + SAME):
             self.levels.append(_Level([], [], time))
         self.levels[-1].types.extend(types.tolist())
@@ -274,14 +279,18 @@ class Filling:
         return fastest
 
     def _used_up(self, earlier: Prices) -> Booleans:
-        """(D,) kinds that have a price; with pairs none, as a job may run beside one that pays."""
+        """Whether each kind of device (D,) has a positive price; with pairs none counts, as a job
+        may run beside one that pays.
+        """
         if self.instance.together is not None:
             return np.zeros(len(earlier.device), dtype=bool)
         worth = earlier.device * self.instance.devices
         return np.asarray(worth > SAME * worth.sum())
 
     def _allowed(self, prices: Prices, path: _Path) -> float:
-        """Latest time at which throughputs are worth no more than all devices and time."""
+        """Latest time of the increase at which all throughputs are worth no more than all devices
+        and time.
+        """
         worth = prices.step * self.instance.count * self.unit
         spare = most_worth(self.instance, prices)
         times = np.unique(np.append(path.full[~self.frozen], 0.0))
@@ -307,7 +316,9 @@ class Filling:
         return covering(instance, Prices(step, earlier.device, job))
 
     def outcome(self, objective: str, unit: Floats) -> Outcome:
-        """Outcome with its levels, in this unit (T,)."""
+        """Outcome of the increased throughputs with their levels, measured in the unit (T,) of the
+        types.
+        """
         instance, solution, certificate = self.instance, self.solution, dict[str, Any]()
         if self.unsettled is not None:
             certificate["engine"] = self.unsettled.message

@@ -1,4 +1,4 @@
-"""Maximization of the least: max-min fairness, makespan, finish-time fairness."""
+"""Maximize the smallest value over jobs: max-min fairness, makespan, finish-time fairness."""
 
 from __future__ import annotations
 
@@ -179,16 +179,16 @@ class _Ends:
         self.at_best = float(alone[self.there].max())
 
     def asked(self, ratio: float) -> Floats:
-        """(T,) throughput that a job needs for this ratio."""
+        """Throughput (T,) that a job of each type needs for a finish-time ratio."""
         return np.where(self.there, self.steps / (ratio * self.due - self.elapsed), 1.0)
 
     def ratios(self, solution: TimeShares) -> Floats:
-        """Ratios of the jobs' types in an answer."""
+        """Finish-time ratio of the jobs of each type in an answer."""
         found = finish_time_ratios(self.instance, throughputs(self.instance, solution))
         return np.asarray(found[self.there])
 
     def ruled_out(self, prices: Prices) -> float:
-        """Largest ratio that prices prove to be impossible, rounded down."""
+        """Largest finish-time ratio that prices prove to be impossible, rounded down."""
         priced = self.there & (prices.step > 0)
         worth = most_worth(self.instance, prices)
         each = (prices.step * self.instance.count * self.steps)[priced] * (1 - ROUNDING)

@@ -114,7 +114,9 @@ class Mixes:
         return use[:-1]
 
     def slopes(self, rent: Floats) -> Floats:
-        """(T,) cost of the next step a second; of the last one, where no kind makes more."""
+        """Cost (T,) of one more step a second of each type; of the last step where no kind makes
+        more.
+        """
         prices = self.workers * np.append(rent, 0.0) - self.worth
         cost = self.costs(rent).min(axis=1, keepdims=True)
         apart = self.rate - self.need
@@ -237,7 +239,7 @@ class FixedMixes:
         return more
 
     def rows(self) -> tuple[Integers, Integers, Floats]:
-        """Types, kinds of device and shares of the fixed mixes."""
+        """Types, kinds of device and time shares of the fixed mixes, as parallel arrays."""
         fixed, mixes = np.flatnonzero(~self.free & (self.count > 0)), self.mixes
         mix, part = self.mix[fixed], mixes.part[fixed, self.mix[fixed]]
         device = np.concatenate([mixes.first[mix], mixes.second[mix]])

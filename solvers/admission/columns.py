@@ -120,7 +120,7 @@ class ColumnGeneration:
         return len(self._worth)
 
     def take(self, assignment: Assignment) -> None:
-        """Add columns for the VMs of an assignment."""
+        """Add a column for the set of jobs on each VM of an assignment."""
         self._append(self._columns_of(best_cores(self.instance, assignment.machine)))
 
     def improve(self, clock: Clock, value: float) -> Iterator[float]:
@@ -266,7 +266,7 @@ class ColumnGeneration:
         return line
 
     def _sets(self, k: int, places: Iterable[int]) -> list[tuple[Column, float]]:
-        """Sets that a kernel has written at these indices."""
+        """Sets of jobs that a pricing kernel has written at the given indices."""
         found = []
         for i in places:
             jobs = self._member[self._start[i] : self._start[i + 1]]
@@ -274,7 +274,7 @@ class ColumnGeneration:
         return found
 
     def _append(self, found: Iterable[tuple[Column, float]]) -> int:
-        """Add new columns; returns their number."""
+        """Add the columns that are not known yet, and return their number."""
         new = {column: worth for column, worth in found if column not in self._worth}
         if new:
             self._worth |= new

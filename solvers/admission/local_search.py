@@ -156,7 +156,7 @@ def best_cores(instance: Admission, machine: Integers) -> Assignment:
 
 
 class LocalSearch:
-    """VMs of the jobs, and the gain of each change.
+    """State of the local search: the VM of each job, and the gain of each change.
 
     Attributes
     ----------
@@ -187,7 +187,7 @@ class LocalSearch:
         return float(self._value.sum())
 
     def place(self, machine: Integers) -> None:
-        """Start from these VMs."""
+        """Set the VM of each job from which the search starts."""
         self.machine = np.array(machine, dtype=np.int64)
         self._refresh(range(self.instance.machines))
 

@@ -51,7 +51,7 @@ class Matched(TotalPenalty):
 
     @property
     def suited(self) -> bool:
-        """Whether this method is the fastest, or the only one."""
+        """Whether the blossom algorithm is the fastest method for the instance, or the only one."""
         found = self.blossoms
         return self.instance.distinct and (found is None or found.suited)
 

@@ -50,7 +50,7 @@ def fewest_by_agent(
 
 
 class _ByAgent(Incumbent[Pairing, int]):
-    """Incumbent, with bounds on its objective and on its penalty."""
+    """State of the search: the incumbent, and bounds on its objective and on its penalty."""
 
     best: Pairing
 

@@ -165,7 +165,7 @@ class FairSearch:
 
     @property
     def most(self) -> float:
-        """Maximum slack of the second level."""
+        """Maximum slack that is allowed while the mean penalty is minimized."""
         return self.slack
 
     def within(self, pairing: Pairing, slack: float) -> bool:
@@ -291,7 +291,7 @@ class SearchWithin(FairSearch):
 
     @property
     def most(self) -> float:
-        """The allowance of slack."""
+        """Maximum slack that is allowed while the penalty is minimized: the allowance."""
         return self.enough
 
     def within(self, pairing: Pairing, slack: float) -> bool:

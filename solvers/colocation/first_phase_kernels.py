@@ -149,7 +149,7 @@ def _narrow(
 
 @compiled
 def _nobody(queue: Ints, waiting: Ints, head: int, many: int) -> bool:
-    """Clear the queue and return False."""
+    """Clear the queue of types and return False, which means that no pairing exists."""
     for at in range(head, head + many):
         waiting[queue[at % queue.size]] = False
     return False

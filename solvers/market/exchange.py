@@ -126,7 +126,9 @@ def reply(scaled_market: ScaledMarket, price: Floats) -> Demand:
 
 
 def jacobian(scaled_market: ScaledMarket, at: Demand, damping: float = 0.0) -> UserBlocks:
-    """N at these replies (f < 1 everywhere), with `damping` times its diagonal added."""
+    """Matrix N of the derivative of excess demand at best replies (f < 1 everywhere), with
+    `damping` times its diagonal added.
+    """
     share, gain = _entries(scaled_market, at)
     diagonal = at.price * scaled_market.market.capacity - scaled_market.by_server(gain)
     return UserBlocks(
@@ -136,7 +138,7 @@ def jacobian(scaled_market: ScaledMarket, at: Demand, damping: float = 0.0) -> U
 
 
 def _entries(scaled_market: ScaledMarket, at: Demand) -> tuple[Floats, Floats]:
-    """(j,) both vectors of the users' blocks."""
+    """Entries (j,) of the two vectors of the users' rank-one blocks."""
     work, fraction = scaled_market.work, scaled_market.fraction
     if scaled_market.starts is not None:
         from . import user_kernels

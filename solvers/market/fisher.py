@@ -196,7 +196,7 @@ class PriceSearch:
 
     @property
     def stop(self) -> Stop:
-        """Stop of the routes."""
+        """Reason why the routes stopped."""
         if self.met:
             return Stop.FINISHED
         return Stop.TIME_LIMIT if self.clock.expired else Stop.ITERATION_LIMIT
@@ -206,7 +206,7 @@ class PriceSearch:
         return self.clock.expired
 
     def by(self, name: str) -> bool:
-        """Whether a route is one of the requested ones."""
+        """Whether a route is one of those that the caller requested."""
         return self.route in ("auto", name) and name in self.routes
 
     def judge(self, rung: str, steps: int, cores: Floats, price: Floats) -> bool:
@@ -231,7 +231,7 @@ class PriceSearch:
         return better
 
     def settle(self) -> tuple[Allocation, Residuals]:
-        """Best candidate and its error: that of equal bids if there is none yet."""
+        """Best candidate and its error; those of equal bids if there is no candidate yet."""
         exchange = self.exchange
         if self.error is None:
             exchange.bid(equal_bids(exchange.scaled_market))

@@ -41,7 +41,7 @@ _WIDEST = 80.0  # logarithms of weights stay within this of each other
 
 @dataclass(frozen=True, eq=False)
 class Divided:
-    """Cores and their utilities.
+    """Allocation of cores with the utilities of the users.
 
     Attributes
     ----------
@@ -193,7 +193,9 @@ class Guarantees:
         return self.unit * ratio(weight, self.static)
 
     def _line(self, weight: Floats) -> tuple[tuple[float, float], Divided]:
-        """Line that lambda = `weight` proves, and the best allocation at these weights."""
+        """Linear upper bound that the multiplier lambda = `weight` proves, and the best allocation
+        at these weights.
+        """
         cores, most = weighted_optimum(self.market, (1.0 + weight)[self.market.user])
         return (
             most * (1 + _ROUNDING),
@@ -210,8 +212,8 @@ class Guarantees:
             self.fairest = one
 
     def _repaired(self, one: Divided, index: float) -> list[Divided]:
-        """`one`, mixed with as little of the fairest allocation as reaches the index; utilities are
-        concave.
+        """Allocation `one` mixed with as little of the fairest allocation as reaches the index;
+        utilities are concave.
 
         The least user's ratio is a concave function of the mixture, so the mixtures that keep the
         index are an interval that ends at the fairest.

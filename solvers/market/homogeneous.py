@@ -88,7 +88,7 @@ class Bidders:
         return money
 
     def only(self, job: Any) -> Bidders:
-        """Same users with some of their jobs."""
+        """Bidders with the same users and only some of their jobs."""
         parts = {name: getattr(self, name)[job] for name in ("job", "user", "server", "taste")}
         return replace(self, **parts)
 
@@ -142,7 +142,7 @@ class Weights:
         return bids
 
     def solve(self, at: Point, right: Floats, slack: Floats) -> Floats:
-        """(N + diag(slack))^-1 right."""
+        """Solution of the linear system (N + diag(slack)) x = right of a Newton step."""
         bidders, power = self.bidders, self.power
         size = np.sqrt(at.paid + slack)
         if len(size) > DENSE:
@@ -197,12 +197,12 @@ class Search:
 
     @property
     def bids(self) -> Floats:
-        """(k,) money that users bid at these prices."""
+        """Money (k,) that users bid on each job at the present prices."""
         return self.weights.bids(self.at)
 
     @property
     def kept(self) -> Floats:
-        """(n,) money that users keep."""
+        """Money (n,) that each user keeps."""
         kept: Floats = self.weights.kept / self.at.total * self.bidders.budget
         return kept
 

@@ -35,8 +35,8 @@ _RESTART, _CYCLES = 60, 4
 
 @dataclass(frozen=True, eq=False)
 class UserBlocks:
-    """N = diag(diagonal) + sum over users of left right', both vectors standing on the servers of
-    the user's jobs.
+    """Matrix N = diag(diagonal) + sum over users of left right', both vectors standing on the
+    servers of the user's jobs.
 
     Attributes
     ----------
@@ -56,7 +56,7 @@ class UserBlocks:
     starts: Integers | None = None
 
     def apply(self, vector: Floats) -> Floats:
-        """N @ vector, O(jobs)."""
+        """Product N @ vector, in O(jobs)."""
         if self.starts is not None:
             from .user_kernels import outer
 
@@ -68,7 +68,7 @@ class UserBlocks:
         return self.diagonal * vector + outer_sums
 
     def own(self) -> Floats:
-        """(m,) the diagonal of N (a user's several jobs on one server counted one by one): the
+        """Diagonal (m,) of N (a user's several jobs on one server counted one by one), used as the
         preconditioner.
         """
         return self.diagonal + total_by(self.server, self.left * self.right, len(self.diagonal))
@@ -119,7 +119,8 @@ class UserBlocks:
 
 
 def solve_blocks(blocks: UserBlocks, right_side: Floats, rtol: float) -> Floats:
-    """N^-1 right_side to a residual of `rtol`, by the first of three methods that reaches it.
+    """Solution of N x = right_side to a residual of `rtol`, by the first of three methods that
+    reaches it.
 
     GMRES preconditioned by the diagonal, which is enough where f stays away from 1; GMRES
     preconditioned by the sparse LU of the stiffest entries; dense LU when the system is small. Rows
@@ -154,7 +155,7 @@ def _krylov(
     rtol: float,
     cycles: int,
 ) -> tuple[Floats, bool]:
-    """GMRES with the preconditioner `invert`; the solution, and whether it converged.
+    """Solution by GMRES with the preconditioner `invert`, and whether it converged.
 
     It ends when the residual is `rtol`, and after a cycle that no longer halves it: rounding is all
     that is left where weights are far apart, and settled is what came to `ENOUGH`.

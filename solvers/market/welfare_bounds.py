@@ -35,6 +35,6 @@ def welfare_bound(market: Market, worth: Floats) -> float:
 
 
 def _raised(welfare: float, slack: float) -> float:
-    """welfare x exp(slack); inf, which is no bound, on overflow."""
+    """Welfare times exp(slack), or infinity (no bound) on overflow."""
     with np.errstate(over="ignore"):
         return float(welfare * np.exp(slack))

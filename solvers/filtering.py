@@ -26,7 +26,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..instances.problem.errors import InvalidOption
-from ..instances.problem.option_types import Above, AtLeast, validate_options
+from ..instances.problem.option_types import Above, validate_options
 
 Floats = npt.NDArray[np.float64]
 Booleans = npt.NDArray[np.bool_]
@@ -43,6 +43,11 @@ _BASELINE_PRIOR = 2.0
 """Samples' worth of prior belief in an average row and an average column."""
 
 _BASELINE_SWEEPS = 10
+
+NEIGHBORS, SHRINKAGE, ITERATIONS = 20, 1.0, 2
+"""Columns a prediction draws on at most; similarity's worth of belief in the baseline; and times
+the similarities are computed, 1 to 3 in the papers.
+"""
 
 
 @validate_options
@@ -78,15 +83,7 @@ def sample_mask(
     return mask.reshape(shape)
 
 
-@validate_options
-def fill(
-    matrix: npt.ArrayLike,
-    sampled: npt.ArrayLike,
-    *,
-    neighbors: Annotated[int, AtLeast(1)] = 20,
-    shrinkage: Annotated[float, Above(0)] = 1.0,
-    iterations: Annotated[int, AtLeast(1)] = 2,
-) -> Floats:
+def fill(matrix: npt.ArrayLike, sampled: npt.ArrayLike) -> Floats:
     """Predict the entries of a matrix that were not sampled.
 
     Parameters
@@ -95,9 +92,6 @@ def fill(
         entries that were not sampled are not looked at and may be NaN. The filter assumes a natural
         zero (no loss), not a natural scale.
     sampled : (rows, columns) which entries are known.
-    neighbors : columns a prediction draws on at most.
-    shrinkage : similarity's worth of belief in the baseline.
-    iterations : times the similarities are computed, 1 to 3 in the papers.
 
     Returns
     -------
@@ -106,11 +100,11 @@ def fill(
     Raises
     ------
     InvalidOption
-        Shapes that do not agree, nothing sampled, NaN among the sampled, or an option out of range.
+        Shapes that do not agree, nothing sampled, or NaN among the sampled.
 
     Notes
     -----
-    O(iterations · rows · columns²). Source: Cooper section IV.A, thesis section 2.3.1 (item-based
+    O(rows · columns²). Source: Cooper section IV.A, thesis section 2.3.1 (item-based
     filtering, one to three iterations).
     """
     values, known = _valid_sample(matrix, sampled)
@@ -123,10 +117,10 @@ def fill(
     baseline = _baseline(values, known)
     residual = np.where(known, values - baseline, 0.0)
     filled = np.where(known, values, baseline)
-    for _ in range(iterations):
-        near = _similarity(filled, known, ~impossible, neighbors)
+    for _ in range(ITERATIONS):
+        near = _similarity(filled, known, ~impossible)
         filled = np.where(
-            known, values, baseline + (residual @ near.T) / (known @ near.T + shrinkage)
+            known, values, baseline + (residual @ near.T) / (known @ near.T + SHRINKAGE)
         )
     result = np.where(known, np.asarray(matrix, dtype=float), filled * scale)
     return np.where(impossible, np.inf, result)
@@ -220,7 +214,7 @@ def _baseline(values: Floats, known: Booleans) -> Floats:
     return cast("Floats", row[:, None] * column[None, :])
 
 
-def _similarity(filled: Floats, known: Booleans, possible: Booleans, neighbors: int) -> Floats:
+def _similarity(filled: Floats, known: Booleans, possible: Booleans) -> Floats:
     """Squared adjusted cosine similarity of columns; 0 on the diagonal, for negative cosines, and
     beyond the nearest columns.
     """
@@ -239,7 +233,7 @@ def _similarity(filled: Floats, known: Booleans, possible: Booleans, neighbors: 
         ** 2
     )
     np.fill_diagonal(near, 0.0)
-    if neighbors < len(near) - 1:
-        least = -np.partition(-near, neighbors - 1, axis=1)[:, neighbors - 1 : neighbors]
+    if len(near) - 1 > NEIGHBORS:
+        least = -np.partition(-near, NEIGHBORS - 1, axis=1)[:, NEIGHBORS - 1 : NEIGHBORS]
         near = np.where(near >= least, near, 0.0)
     return near

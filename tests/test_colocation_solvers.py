@@ -179,7 +179,7 @@ def test_zero_blocking_decision_equals_enumeration(reference: ModuleType, engine
 @pytest.mark.slow
 def test_order_encoding_bounds_measured_jobs_from_below() -> None:
     instance = cotenant.read("colocation/gavel-v100").replace(count=[3] * 10 + [0] * 16)
-    found = [fewest_blocking(instance, encoding="order", steps=steps) for steps in (2, None)]
+    found = [fewest_blocking(instance, steps=steps) for steps in (2, None)]
     few, exact = (one.bound for one in found)
     assert 0 < few < exact == 7
     for one in found:
@@ -196,8 +196,6 @@ def test_fewest_and_limited_blocking_equal_enumeration(reference: ModuleType, nu
             continue
         assert found.bound == expected.fewest_blocking
         assert found.status is Status.OPTIMAL
-        by_cores = fewest_blocking(instance, encoding="order")
-        assert (by_cores.bound, by_cores.status) == (expected.fewest_blocking, Status.OPTIMAL)
         for most in (0, 2):
             limited, within = at_most_blocking(instance, most), expected.penalty_within(most)
             decision = at_most_blocking(instance, most, penalty=False)

@@ -116,9 +116,6 @@ def test_samples_that_cannot_be_used_are_refused() -> None:
         lambda: fill(two * np.nan, two > 0),
         lambda: fill(two, np.ones((2, 3), dtype=bool)),
         lambda: sample_mask((2, 2), 0.5, rng, np.zeros((2, 2))),
-        lambda: fill(two, two > 0, neighbors=0),
-        lambda: fill(two, two > 0, iterations=0),
-        lambda: fill(two, two > 0, shrinkage=0.0),
         lambda: tau(two, np.ones((2, 3))),
         lambda: tau(two, two * np.nan),
     ):

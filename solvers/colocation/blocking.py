@@ -4,7 +4,7 @@ fewest.
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
@@ -171,14 +171,14 @@ def fewest_blocking(
     *,
     uncertainty: Uncertainty = "none",
     most: int | None = None,
-    encoding: Literal["products", "order"] = "products",
     steps: int | None = None,
     time_limit: float | None = None,
-    engine: EngineName | None = None,
+    engine: EngineName = "cp-sat",
     start: Solution | None = None,
     report: Report | None = None,
 ) -> Outcome:
-    """Minimize the number of blocking pairs by one program over types.
+    """Minimize the number of blocking pairs by one program over types (`order_program`), whose
+    bound CP-SAT raises by unsatisfiable cores.
 
     Bound and trace are on the number of blocking pairs. Uncertainty and engines as in
     `at_most_blocking`.
@@ -187,23 +187,12 @@ def fewest_blocking(
     ----------
     most : only pairings with no more than so many are looked at; infeasible then proves that more
         are needed.
-    encoding : "products", the plain bilinear program, the obvious way, for checking others; or
-        "order" (`order_program`), for which CP-SAT raises the bound by unsatisfiable cores.
-    steps : of the order encoding, for a bound from below: see `order_program`.
+    steps : of the encoding, for a bound from below: see `order_program`.
     """
     clock, counted = Clock(time_limit, report), Blocking(alpha, alpha_mode, uncertainty)
-    if encoding == "order":
-        program = order_program(
-            instance, most, alpha, alpha_mode, uncertainty=uncertainty, steps=steps
-        )
-    else:
-        program = blocking_program(
-            instance, most, alpha, alpha_mode, uncertainty=uncertainty, objective="blocking"
-        )
-    cp_sat = encoding == "order" or len(program.program.products)
-    chosen = engine or ("cp-sat" if cp_sat else "highs")
+    program = order_program(instance, most, alpha, alpha_mode, uncertainty=uncertainty, steps=steps)
     begin = _usable(instance, start, most, counted)
-    answer = run(program, clock, engine=chosen, start=begin, by_cores=encoding == "order")
+    answer = run(program, clock, engine=engine, start=begin, by_cores=True)
     if answer.status is Status.INFEASIBLE and begin is None:
         return infeasible(
             clock, NO_PAIRING if most is None else f"no pairing has {most} blocking pairs or fewer"
@@ -211,8 +200,9 @@ def fewest_blocking(
     best = best_of(
         instance, program, answer, begin, lambda pairing: counted.count(instance, pairing)
     )
-    kind = "bilinear integer program" if encoding == "products" else "order encoding"
-    certificate: dict[str, Any] = {"proof": f"{kind} over types", **size(program, chosen)}
+    certificate: dict[str, Any] = {
+        "proof": "order encoding over types", **size(program, engine)
+    }  # fmt: skip
     bound = None if answer.bound is None else max(0.0, float(np.ceil(answer.bound - 1e-6)))
     value = None if best is None else float(counted.count(instance, best))
     return outcome(instance, best, value, bound, answer.stop, certificate, clock, "blocking_pairs")

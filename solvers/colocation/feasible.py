@@ -22,6 +22,7 @@ NO_PAIRING = "fewest jobs without a co-runner, by odd sets: more of them than ma
 
 _ALL_PAIRS = 20_000  # up to so many pairs of types the repair sees them all at once
 _PARTNERS = 8  # else so many partners of each type
+_MATCHED_JOBS = 3_000  # up to so many jobs a largest matching is found job by job
 # seconds for a program that only improves what is in hand, or decides what nothing else could
 _UNDECIDED = 30.0
 
@@ -66,9 +67,7 @@ def feasible_pairing(instance: Colocation, clock: Clock | None = None) -> Pairin
     return complete(instance, empty, clock)
 
 
-def complete(
-    instance: Colocation, partial: Pairing, clock: Clock | None = None, most_jobs: int = 3_000
-) -> Pairing:
+def complete(instance: Colocation, partial: Pairing, clock: Clock | None = None) -> Pairing:
     """Feasible pairing that keeps as many agents of a partial pairing in place as possible.
 
     Forbidden pairs, and more agents than there are, are dropped first. Agents without a place are
@@ -83,7 +82,6 @@ def complete(
     partial : pairs and singles of its types, perhaps not everyone placed, or too many alone.
     clock : whose time the programs keep to; without one, half a minute each where they only
         improve what is in hand.
-    most_jobs : up to so many jobs a largest matching is found job by job.
 
     Raises
     ------
@@ -106,7 +104,7 @@ def complete(
         if exchanged is not None:
             check(instance, exchanged)
             return exchanged
-    fallback = _any_pairing(instance, whole, clock, most_jobs)
+    fallback = _any_pairing(instance, whole, clock)
     if fallback is not None:
         repaired = _repaired(instance, trimmed, fallback, clock)
         check(instance, repaired)
@@ -213,9 +211,7 @@ def _exchanged(instance: Colocation, stuck: Pairing) -> Pairing | None:
     )  # fmt: skip
 
 
-def _any_pairing(
-    instance: Colocation, start: Pairing, clock: Clock, most_jobs: int
-) -> Pairing | None:
+def _any_pairing(instance: Colocation, start: Pairing, clock: Clock) -> Pairing | None:
     """Pairing with the fewest single jobs, if so many may run alone; None if proved that too many
     must.
 
@@ -223,7 +219,7 @@ def _any_pairing(
     least-penalty matching with pairs for nothing and singles at 1, whose odd sets see at once what
     branching would not, two groups of an odd number of jobs that may not mix.
     """
-    if instance.agents <= most_jobs:
+    if instance.agents <= _MATCHED_JOBS:
         types = instance.agent_types()
         open_pairs = np.where(instance.allowed[np.ix_(types, types)], 0.0, np.inf)
         placed = start.replace(single=instance.count - (start.agents_used() - start.single))

@@ -367,7 +367,7 @@ def count_in_steps(search: StableSearch) -> None:
             return
         left = search.clock.time_slice() or search.limits.steps_seconds
         # no start: CP-SAT holds on to one, and finds no core for minutes
-        found = search.ask(fewest_blocking, left, note, encoding="order", steps=steps)
+        found = search.ask(fewest_blocking, left, note, steps=steps)
         if found is None:
             return
         if found.bound is not None:

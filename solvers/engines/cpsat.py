@@ -87,8 +87,6 @@ def solve_cp_sat(
     model: cp_model.CpModel,
     *,
     time_limit: float | None = None,
-    workers: int | None = None,
-    seed: int = 0,
     report: Report | None = None,
     hints: dict[int, int] | None = None,
     by_cores: bool = False,
@@ -99,10 +97,6 @@ def solve_cp_sat(
     ----------
     model : a `CpModel` with a minimization, a maximization, or no objective.
     time_limit : seconds.
-    workers : search threads; as many as this process may use cores, at most `MOST_WORKERS`, when
-        not given.
-    seed : of the search. With several workers the optimum is the same, the optimal point may
-        differ.
     report : progress.
     hints : variable index -> value, a start that need not be complete.
     by_cores : raise the bound by unsatisfiable cores, with lower-bound tree search beside it, and
@@ -119,13 +113,13 @@ def solve_cp_sat(
             model.add_hint(model.get_int_var_from_proto_index(index), value)
     solver = library.CpSolver()
     settings = solver.parameters
-    settings.num_workers = workers or min(MOST_WORKERS, cores())
+    settings.num_workers = min(MOST_WORKERS, cores())
     if by_cores:
         settings.num_workers = min(settings.num_workers, len(BY_CORES))
         settings.subsolvers.extend(BY_CORES)
         # what a single worker goes by, which looks at no list; linear relaxations only slow it down
         settings.optimize_with_core, settings.linearization_level = True, 0
-    settings.random_seed = seed
+    settings.random_seed = 0
     # Ctrl-C is received by the waiting thread, for every engine alike
     settings.catch_sigint_signal = False
     settings.log_search_progress = False
@@ -172,7 +166,6 @@ def solve_with_cp_sat(
     time_limit: float | None = None,
     start: npt.ArrayLike | None = None,
     report: Report | None = None,
-    workers: int | None = None,
     by_cores: bool = False,
 ) -> EngineAnswer:
     """Minimize a linear program with CP-SAT; see `solve_program` and `solve_cp_sat`."""
@@ -181,8 +174,7 @@ def solve_with_cp_sat(
     hints = None if start is None else translated.hints(start)
     report = translated.report(report)
     answer = solve_cp_sat(
-        translated.model, time_limit=clock.time_slice(), workers=workers, report=report,
-        hints=hints,
+        translated.model, time_limit=clock.time_slice(), report=report, hints=hints,
         by_cores=by_cores,
     )  # fmt: skip
     bound = None if answer.bound is None else translated.true_bound(answer.bound)

@@ -27,7 +27,6 @@ def solve_in_subprocess(
     *,
     time_limit: float | None = None,
     start: npt.ArrayLike | None = None,
-    grace: float = KILL_GRACE,
 ) -> EngineAnswer:
     """Minimize a program with HiGHS in a child process; see `solve_program`.
 
@@ -35,7 +34,7 @@ def solve_in_subprocess(
     knew is lost: the answer is then unknown. Ctrl-C ends it too.
     """
     validate_time_limit(time_limit)
-    hard = None if time_limit is None else time_limit + grace
+    hard = None if time_limit is None else time_limit + KILL_GRACE
     try:
         answer = call_in_subprocess(
             solve_with_highs, program, time_limit=time_limit, start=start, hard_limit=hard
@@ -46,7 +45,7 @@ def solve_in_subprocess(
         )
     if answer is None:
         return EngineAnswer(
-            Status.UNKNOWN, Stop.TIME_LIMIT, message=f"ended {grace:g} s after its time limit"
+            Status.UNKNOWN, Stop.TIME_LIMIT, message=f"ended {KILL_GRACE:g} s after its time limit"
         )
     return answer
 

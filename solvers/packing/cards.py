@@ -171,14 +171,14 @@ class Prices:
         return total // self.over
 
 
-def valid_prices(problem: CardPacking, dual: Floats, over: int = OVER) -> Prices:
+def valid_prices(problem: CardPacking, dual: Floats) -> Prices:
     """Round dual multipliers (rows,) of the program and raise them until they are dual feasible."""
     types, (classes, resources) = len(problem.request), problem.capacity.shape
     values = np.maximum(np.nan_to_num(dual, posinf=0.0), 0.0)
     parts = np.split(values, np.cumsum([types, classes * resources, classes]))
-    resource = np.round(over * parts[1].reshape(classes, resources)).astype(object)
-    share = np.round(over * parts[3].reshape(classes, -1)).astype(object)
-    card = np.round(over * parts[2]).astype(object)
+    resource = np.round(OVER * parts[1].reshape(classes, resources)).astype(object)
+    share = np.round(OVER * parts[3].reshape(classes, -1)).astype(object)
+    card = np.round(OVER * parts[2]).astype(object)
     whole = [[int(n) for n in row] for row in resource]
     by_size = [[int(n) for n in row] for row in share]
     table = problem.fillings.astype(object)
@@ -191,9 +191,9 @@ def valid_prices(problem: CardPacking, dual: Floats, over: int = OVER) -> Prices
             paid = sum(u * d for u, d in zip(whole[c], problem.demand[i].tolist(), strict=True))
             paid += cards[c] * int(problem.whole[i])
             paid += by_size[c][problem.share[i]] if problem.share[i] >= 0 else 0
-            least = max(least, over * int(problem.weight[i]) - paid)
+            least = max(least, OVER * int(problem.weight[i]) - paid)
         vm.append(least)
-    return Prices(over, vm, whole, cards, by_size)
+    return Prices(OVER, vm, whole, cards, by_size)
 
 
 def card_packing(

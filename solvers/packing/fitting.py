@@ -99,24 +99,17 @@ def fill(problem: Reduced, rule: Literal["dot", "L2"]) -> Counts | None:
     )
 
 
-def fit_at_random(
-    problem: Reduced, rng: np.random.Generator, types: Integers | None = None
-) -> Counts | None:
+def fit_at_random(problem: Reduced, rng: np.random.Generator) -> Counts | None:
     """Place VMs in random order, each on a random open server where it fits; None if servers or
     zones are exhausted.
-
-    Parameters
-    ----------
-    types : (s,) the order that is mixed.
     """
-    each = rng.permutation(runs(problem, types))
+    each = rng.permutation(runs(problem))
     return fit(problem, each, np.ones_like(each), rule="random", rng=rng)
 
 
-def runs(problem: Reduced, types: Integers | None = None) -> Integers:
-    """Type of each VM, shape (n,), type by type, in the reduction's order by default."""
-    order = np.arange(problem.types) if types is None else types
-    return np.repeat(order, problem.request[order])
+def runs(problem: Reduced) -> Integers:
+    """Type of each VM, shape (n,), type by type."""
+    return np.repeat(np.arange(problem.types), problem.request)
 
 
 def large(problem: Reduced) -> bool:

@@ -27,6 +27,9 @@ MOST_CELLS = 10_000_000
 units.
 """
 
+SHORT = 3000
+"""Nodes of a search for a pattern beside earlier ones."""
+
 MOST_DEEP = 1_000_000
 """Where a server may hold more VMs, patterns are not searched for: the search goes VM by VM."""
 
@@ -223,7 +226,7 @@ def _search(
 
 
 def disjoint_patterns(
-    problem: Reduced, kind: int, profit: Integers, least: int, first: Integers, *, nodes: int = 3000
+    problem: Reduced, kind: int, profit: Integers, least: int, first: Integers
 ) -> list[Integers]:
     """Find further patterns from types that earlier ones do not use, to get many columns from one
     set of prices.
@@ -237,7 +240,7 @@ def disjoint_patterns(
         left[pattern > 0] = 0
         order = order[left[order] > 0]
         rows, number, _, _ = _search(
-            problem, kind, left, weight[:1], order, least, 0, nodes, 1, every=False
+            problem, kind, left, weight[:1], order, least, 0, SHORT, 1, every=False
         )
         if not number:
             return found

@@ -306,10 +306,10 @@ def _sheared(tables: list[Integers], kind: Integers, small: float) -> tuple[Inte
     return forward, back
 
 
-def ascending(value: Floats, clock: Clock, part: int = PART) -> Integers:
+def ascending(value: Floats, clock: Clock) -> Integers:
     """Indices of the finite values in increasing order.
 
-    About so many are sorted at a time, for numpy looks at neither clock nor interrupts.
+    About `PART` are sorted at a time, for numpy looks at neither clock nor interrupts.
 
     Raises
     ------
@@ -317,7 +317,7 @@ def ascending(value: Floats, clock: Clock, part: int = PART) -> Integers:
         The clock ran out.
     """
     points = np.empty(np.count_nonzero(value < np.inf), dtype=np.int64)
-    sample = np.sort(value[:: max(1, part // 64)])
+    sample = np.sort(value[:: max(1, PART // 64)])
     done, low = 0, -np.inf
     for high in np.unique(np.append(sample[64::64], np.inf)):
         note(clock, f"{done / max(len(points), 1):.0%} of the total counts sorted by v")

@@ -24,6 +24,7 @@ from ...instances.market.sharing import Share, sharing_index
 from ...instances.market.utility import user_utilities
 from ...instances.problem.errors import InvalidOption
 from ...instances.problem.option_types import AtLeast
+from ...instances.problem.options import accepted
 from ...solvers.market import fisher, round_cores, utilitarian
 from ...solvers.outcome import Outcome
 from ..charts import chart
@@ -227,7 +228,8 @@ def _markets(seed: int, largest: int, draws: int) -> Iterator[tuple[int, list[Ma
 def _answer(
     name: str, market: Market, seed: int, mechanisms: Mechanisms = MECHANISMS
 ) -> Allocation:
-    answer = mechanisms[name](market, rng=np.random.default_rng(seed))
+    method, draws = mechanisms[name], {"rng": np.random.default_rng(seed)}
+    answer = method(market, **accepted(method, draws))
     found = answer.solution if isinstance(answer, Outcome) else answer
     assert isinstance(found, Allocation)
     return found

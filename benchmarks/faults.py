@@ -274,7 +274,7 @@ FAULTS = r"""
 + lost.max(axis=1) <= FORBIDDEN]
 
 @ models/program.py: a row of whole numbers may be missed by one
-? engines::test_translated_bound_is_valid
+? engines::test_bound_of_program_translated_for_cp_sat_is_valid
 - unit = np.where(loose, 1 + np.abs(
 + unit = 1e9 * np.where(loose, 1 + np.abs(
 

@@ -118,7 +118,7 @@ def test_fair_integer_program_equals_enumeration(
 
 
 @pytest.mark.slow
-def test_fair_search_near_relaxation_equals_enumeration(
+def test_fair_search_around_solution_of_relaxation_equals_enumeration(
     reference: ModuleType,
 ) -> None:
     better = 0

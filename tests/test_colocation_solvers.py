@@ -334,7 +334,7 @@ def test_completion_of_partial_pairing_drops_forbidden_pairs() -> None:
         complete(instance, Pairing([], [], [], [0, 0, 0]))
 
 
-def test_completion_of_partial_pairing_needs_one_exchange() -> None:
+def test_partial_pairing_with_forbidden_rest_is_completed_by_one_exchange() -> None:
     """300 agents paired but two that may not share: one pair is opened for them."""
     rng = np.random.default_rng(0)
     penalty = rng.random((300, 300))

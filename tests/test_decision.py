@@ -59,7 +59,7 @@ def test_no_decision_without_bound_or_answer(rows: list[Any]) -> None:
     assert decision(rows, METRICS) is None
 
 
-def test_decision_of_fluid_rate_names_no_policy() -> None:
+def test_decision_between_fluid_bound_and_one_policy_names_none_as_best() -> None:
     rows = cotenant.compare([cotenant.read("numa/tiny")], ["fluid", "Local"], progress=False).rows
     decided = decision(rows, analysis_of("numa").metric_table)
     assert decided is not None

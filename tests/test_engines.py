@@ -143,7 +143,7 @@ def test_integer_program_that_highs_1_14_got_wrong_has_its_optimum(engine: str) 
     assert (answer.status, answer.objective) == (Status.OPTIMAL, pytest.approx(9.0))
 
 
-def test_highs_presolve_error_retries_without_bound() -> None:
+def test_program_after_highs_presolve_error_is_solved_anew() -> None:
     """HiGHS 1.16 ends with an error at these tolerances, and leaves the bound 0; the optimum is -8."""
     rows = [
         ([0, 5, -9, 0], -np.inf, -8.5), ([-2, -4, 1, 3], -3, -1.25),
@@ -247,7 +247,7 @@ def test_decimals_are_scaled_to_integers_by_least_power_of_ten(cost: float, scal
 
 @pytest.mark.slow
 @pytest.mark.parametrize("number", numbers(30, 5))
-def test_translated_bound_is_valid(number: int) -> None:
+def test_bound_of_program_translated_for_cp_sat_is_valid(number: int) -> None:
     """Costs that are no decimals, up to a scale that int64 must cut down, with columns below
     zero.
     """

@@ -163,7 +163,7 @@ def trace(start: list[float], end: list[float]) -> VmTrace:
     )
 
 
-def test_simulation_places_at_next_slot_and_queues_the_rest() -> None:
+def test_arrival_simulation_places_vms_at_next_slot_and_queues_others() -> None:
     made = trace([0, 1, 2, 15], [25, 26, 27, 100])
     done = simulate(made, np.array([[4, 4]]), np.array([1]), "first-fit", slot=10.0, slots=5)
     # slot at 10: three ask, two fit (until 35 and 35); 20: one more asks; at 40 both have left and

@@ -358,7 +358,7 @@ def test_greedy_packings_grow_beyond_their_first_arrays() -> None:
     assert {method(instance).servers for method in GREEDY.values()} == {5000}
 
 
-def test_resource_of_absent_class_is_accepted() -> None:
+def test_server_class_without_servers_may_offer_other_resources() -> None:
     instance = Packing(
         capacity=[[4, 0], [4, 4]], servers=[3, 0], demand=[[2, 0], [3, 0]], request=[2, 1]
     )

@@ -267,7 +267,7 @@ def test_invalid_plain_table_names_position(
         reader(put(tmp_path, **tables))
 
 
-def test_table_intervals_are_read_unchanged(tmp_path: Path) -> None:
+def test_penalty_intervals_in_pair_table_are_read_unchanged(tmp_path: Path) -> None:
     text = """service,beside,slowdown,low,high,looks
 web,web,1.25,1,2,3
 web,db,1.25,1.25,1.6,4

@@ -70,7 +70,9 @@ def test_boxes_compare_close_utilities_exactly(brute: Any, number: int) -> None:
     ("machines", "types", "eta"),
     [(60, "Tiny,Medium,Large", 10), (24, "Tiny,Small,Medium,Large", 5), (40, "Tiny,Tiny,Large", 7)],
 )
-def test_fuga_on_box_coordinates_equals_fuga_on_listed_strategies(machines: int, types: str, eta: int) -> None:
+def test_fuga_on_box_coordinates_equals_fuga_on_listed_strategies(
+    machines: int, types: str, eta: int
+) -> None:
     instance = vm_types(machines=machines, types=types, resources=2, rng=np.random.default_rng(0))
     space = Space.of(game_of(instance, eta=eta, alpha=5.0))
     boxes = Boxes.of(space)

@@ -483,9 +483,9 @@ BUDGET = {
     "baselines": (4_205, 2_217),
     "ask": (859, 407),
     "cluster": (12_962, 8_926),
-    "papers": (6_056, 4_425),
+    "papers": (6_058, 4_427),
     "cli": (3_554, 2_410),
-    "tests": (46_627, 36_816),
+    "tests": (46_629, 36_818),
     "benchmarks": (6_943, 5_379),
 }
 """Lines of each layer's Python files, and those of code (without blanks, comments and docstrings):

@@ -52,7 +52,7 @@ class Game:
 def by_mask(
     given: Iterable[tuple[Any, Any]], names: Iterable[str] = (), where: str = "values"
 ) -> tuple[list[str], list[Any]]:
-    """Players, and the values by bit mask, from pairs of a coalition and its value.
+    """Players of a game, and its values by bit mask, from pairs of a coalition and its value.
 
     Parameters
     ----------
@@ -102,7 +102,7 @@ def by_mask(
 
 
 def read_game(path: PathLike, text: str | None = None) -> Game | None:
-    """Game in a file or text; None for another document of this package.
+    """Read a cooperative game from a file or text; None for another document of this package.
 
     A table has a column `coalition`, and `value` or `cost`. JSON is a document of problem "game",
     or its `values` or `costs` alone: a list by bit mask, or an object (see `by_mask`).
@@ -143,7 +143,9 @@ def read_game(path: PathLike, text: str | None = None) -> Game | None:
 
 
 def game_document(path: PathLike) -> str:
-    """The JSON document, with a list by bit mask, of the game in a file; see `read_game`."""
+    """Return the JSON document of the cooperative game in a file, with a list of values by bit
+    mask; see `read_game`.
+    """
     if (game := read_game(path)) is None:
         raise InvalidFile(f"{os.fspath(path)} is no game; expected values or costs of coalitions")
     if not isinstance(game.numbers, list) or {*map(type, game.numbers)} - {int, Decimal}:

@@ -88,7 +88,7 @@ class Elastic(Instance["Configured"]):
 
     @property
     def size(self) -> int:
-        """The entries of the table of utilities."""
+        """Number of entries in the table of utilities."""
         return int(self.utility.size)
 
     @property
@@ -97,7 +97,7 @@ class Elastic(Instance["Configured"]):
         return int(self.count.sum())
 
     def summary(self) -> dict[str, object]:
-        """Facts for people: jobs, configurations, devices."""
+        """Return the facts that `cotenant show` prints: jobs, configurations, devices."""
         kinds = zip(self.devices.tolist(), self.device_names, strict=True)
         return {
             **super().summary(), "jobs": f"{self.jobs} of {len(self.count)} types",
@@ -108,7 +108,7 @@ class Elastic(Instance["Configured"]):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Configured(Solution):
-    """Number of jobs of each type in each configuration; the others have no devices.
+    """Number of jobs of each type in each configuration; the remaining jobs are idle.
 
     Parameters
     ----------
@@ -136,9 +136,9 @@ class Configured(Solution):
 
 @validate_options
 def check(instance: Elastic, solution: Configured) -> None:
-    """Raise InfeasibleSolution, naming the first broken rule, unless every row names a type, a
-    configuration and at least one job, no type has more jobs in configurations than there are, and
-    no kind of device is used beyond its number.
+    """Raise InfeasibleSolution, naming the first broken rule, unless every row of an answer names a
+    type, a configuration and at least one job, no type has more jobs in configurations than there
+    are, and no kind of device is used beyond its number.
     """
     job, configuration, number = solution.job, solution.configuration, solution.number
     for name, index, length in (
@@ -182,7 +182,7 @@ def same_configurations(one: Elastic, other: Elastic) -> bool:
 
 
 def carried(old: Elastic, new: Elastic, answer: Configured) -> Configured:
-    """Answer of an earlier round translated to a new instance: jobs of the same name keep their
+    """Translate the answer of an earlier round to a new instance: jobs of the same name keep their
     configuration while there are enough jobs and devices; the others are idle.
     """
     types = {name: row for row, name in enumerate(new.names)}
@@ -209,7 +209,7 @@ def _total(instance: Elastic, solution: Configured) -> float:
 
 
 def _least(instance: Elastic, solution: Configured) -> float:
-    """Least utility of a job; 0 if a job is idle."""
+    """Least utility of a job in an answer; 0 if a job is idle."""
     least = np.where(instance.count > 0, np.inf, 0.0)
     np.minimum.at(least, solution.job, instance.utility[solution.job, solution.configuration])
     running = np.bincount(solution.job, solution.number, len(least))
@@ -233,8 +233,8 @@ MEASURES: Mapping[str, Callable[[Elastic, Configured], float]] = {
 
 
 def scale(instance: Elastic, objective: str, **options: object) -> float:
-    """The utility of all jobs in their best configurations, and of the one for which that is
-    least; 1 for jobs.
+    """Upper bound on an objective: the utility of all jobs, or of the worst-off job, in their best
+    configurations; 1 for counts of jobs.
     """
     best = instance.utility.max(axis=1)[instance.count > 0]
     if objective == "total_utility":
@@ -251,8 +251,9 @@ def random(
     largest: Annotated[int, Between(1, 1024, "devices")] = 64,
     rng: np.random.Generator,
 ) -> Elastic:
-    """Jobs that all differ, whose speed on k devices of a kind is its speed on one times a power of
-    k; synthetic, the utility is its root over the speed on one device of the first kind, and more.
+    """Draw an instance of different jobs whose speed on k devices of a kind is that on one device
+    times a power of k, and whose utility is a root of the speed relative to that on one device of
+    the first kind (synthetic).
 
     Parameters
     ----------
@@ -275,9 +276,10 @@ def random(
 
 @validate_options
 def elastic_csv(path: PathLike, *, devices: str) -> Elastic:
-    """A CSV table `job,kind,devices,utility`, a row for each configuration in which a job can run;
-    or `job,kind,alone,efficiency`: its utility on one device, and the exponent e with which that on
-    k = 1, 2, 4, ..., 64 devices is `alone` k^e. A column `count` says how many jobs are alike.
+    """Read a CSV table `job,kind,devices,utility`, a row for each configuration in which a job can
+    run; or `job,kind,alone,efficiency`: its utility on one device, and the exponent e with which
+    that on k = 1, 2, 4, ..., 64 devices is `alone` k^e. A column `count` says how many jobs are
+    alike.
 
     Parameters
     ----------
@@ -326,7 +328,7 @@ def elastic_csv(path: PathLike, *, devices: str) -> Elastic:
 
 
 def answer_table(instance: Elastic, solution: Configured, most: int | None = None) -> AnswerTable:
-    """A row for each type and configuration that it runs in, the largest first."""
+    """Table with a row for each type and configuration that it runs in, the largest first."""
     size, kind = instance.workers[solution.configuration], instance.kind[solution.configuration]
     order = np.argsort(-size, kind="stable")[:most].tolist()
     utility = instance.utility[solution.job, solution.configuration]

@@ -16,8 +16,8 @@ from .instance import MOST, Accelerators, Floats, Integers
 
 
 def rates(instance: Accelerators, solution: TimeShares) -> tuple[Floats, Floats]:
-    """Steps a second (k,) of the first and of the second job of each row; NaN where the instance
-    forbids it, 0 for a missing second job.
+    """Steps per second (k,) of the first and of the second job of each entry of time shares; NaN
+    where the instance forbids the entry, 0 for a missing second job.
     """
     first, second, device = solution.first, solution.second, solution.device
     single = second < 0
@@ -40,7 +40,9 @@ def rates(instance: Accelerators, solution: TimeShares) -> tuple[Floats, Floats]
 
 @validate_options
 def check(instance: Accelerators, solution: TimeShares) -> None:
-    """Raise InfeasibleSolution, naming the first broken rule; sums are exact, with no tolerance."""
+    """Raise InfeasibleSolution unless time shares are feasible, naming the first broken rule; the
+    sums are exact, with no tolerance.
+    """
     for name, values, least, most in (
         ("first", solution.first, 0, instance.types),
         ("second", solution.second, -1, instance.types),
@@ -67,18 +69,18 @@ def check(instance: Accelerators, solution: TimeShares) -> None:
 
 
 def _jobs_of(instance: Accelerators, solution: TimeShares, row: int) -> str:
-    """Names of the job or pair of a row."""
+    """Names of the job, or of the two jobs of a pair, in one entry of time shares."""
     first, second = instance.names[solution.first[row]], solution.second[row]
     return f"{first!r} alone" if second < 0 else f"{first!r} beside {instance.names[second]!r}"
 
 
 def _limits(instance: Accelerators) -> Integers:
-    """Number of devices of each kind, then of jobs of each type, shape (D + T,)."""
+    """Upper limits (D + T,) on time shares: devices of each kind, then jobs of each type."""
     return np.concatenate([instance.devices, instance.count])
 
 
 def _excess(instance: Accelerators, solution: TimeShares) -> Floats:
-    """Excess of the shares over each limit, shape (D + T,), as exact sums rounded once."""
+    """Excess (D + T,) of time shares over the numbers of devices and jobs, rounded once."""
     share, kinds = np.minimum(solution.share, 2.0 * MOST), len(instance.devices)
     # products of shares in two halves and of workers in two halves are exact (Dekker 1971)
     high = share * (2**27 + 1) - (share * (2**27 + 1) - share)
@@ -93,7 +95,7 @@ def _excess(instance: Accelerators, solution: TimeShares) -> Floats:
 
 
 def sums_by(places: Integers, values: Floats, number: int) -> Floats:
-    """Sums of the values at each index, shape (number,), rounded once."""
+    """Sum the values that have equal indices, shape (number,), each sum rounded once."""
     order = np.argsort(places, kind="stable")
     ends = np.searchsorted(places[order], np.arange(number + 1)).tolist()
     listed = values[order].tolist()
@@ -103,7 +105,7 @@ def sums_by(places: Integers, values: Floats, number: int) -> Floats:
 def within_limits(
     instance: Accelerators, first: Integers, second: Integers, device: Integers, share: Floats
 ) -> TimeShares:
-    """Positive shares, reduced by rounding errors such that they pass `check` exactly."""
+    """Time shares reduced by rounding errors such that they pass `check` exactly."""
     share = np.maximum(share, 0.0)
     rows = np.flatnonzero(share)
     answer = TimeShares(first[rows], second[rows], device[rows], share[rows])
@@ -139,7 +141,7 @@ def proportional_shares(instance: Accelerators) -> TimeShares:
 def answer_table(
     instance: Accelerators, solution: TimeShares, most: int | None = None
 ) -> AnswerTable:
-    """Rows of the types, or pairs of types, on each kind of device, the largest shares first."""
+    """Table of the time share of each type or pair on each kind of device, largest first."""
     types = labels("type", instance.names, instance.types)
     kinds = labels("device", instance.device_names, len(instance.devices))
     rows = []

@@ -102,7 +102,7 @@ def gavel(
 
 
 def _listed(path: Path) -> list[tuple[str, int, float, float]]:
-    """Model, scale factor, priority and steps of each job of a list or trace."""
+    """Read the model, scale factor, priority and steps of each job of a job list or Gavel trace."""
     text = read_text(path)
     if is_trace(text):
         return trace_jobs(text, path)
@@ -184,7 +184,7 @@ _INFINITE: Mapping[str, float] = MappingProxyType({"": np.inf, "inf": np.inf})
 
 
 def _rates(table: CsvTable, keys: Mapping[str, Mapping[str, Any]], rates: Floats) -> Floats:
-    """Fill throughputs from the rows of a table, each entry once."""
+    """Fill an array of throughputs from the rows of a CSV table, refusing an entry given twice."""
     places = {column: {name: at for at, name in enumerate(known)} for column, known in keys.items()}
     filled = set()
     for row in table:

@@ -208,12 +208,12 @@ class Accelerators(Instance["TimeShares"]):
 
     @property
     def size(self) -> int:
-        """The entries of the tables of throughputs."""
+        """Number of entries in the instance's tables of throughputs."""
         return int(self.throughput.size * (1 if self.together is None else 1 + self.types))
 
     @cached_property
     def alone(self) -> Floats:
-        """(T, D) throughput alone, 0 also where there are too few devices of the kind."""
+        """(T, D) throughput of a job alone on a kind of device, 0 if it has too few devices."""
         fits = self.workers[:, None] <= self.devices
         return np.where(fits, self.throughput, 0.0)
 
@@ -250,7 +250,7 @@ class Accelerators(Instance["TimeShares"]):
         return Placements(first, second, device, one_rate, two_rate, self.workers[first])
 
     def summary(self) -> dict[str, object]:
-        """Facts for people: jobs, types, devices, pairs."""
+        """Return the facts that `cotenant show` prints: jobs, types, devices, pairs."""
         kinds = zip(self.devices.tolist(), self.device_names, strict=True)
         pairs = int((self.placements.second >= 0).sum())
         facts: dict[str, object] = {
@@ -277,7 +277,7 @@ def has_entities(instance: Accelerators) -> bool:
 
 
 def _require_sizes(name: str, rates: Floats) -> None:
-    """Raise InvalidInstance for the first throughput that is neither 0 nor of a usual size."""
+    """Raise InvalidInstance for the first throughput that is not 0 nor in the accepted range."""
     odd = np.isfinite(rates) & (rates > 0) & ((rates < LEAST_RATE) | (rates > MOST_RATE))
     for place in map(tuple, np.argwhere(odd)[:1].tolist()):
         raise InvalidInstance(

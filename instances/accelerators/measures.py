@@ -12,7 +12,7 @@ from .instance import Accelerators, Booleans, Floats, Integers
 
 
 def throughputs(instance: Accelerators, solution: TimeShares) -> Floats:
-    """(T,) steps a second of each job of a type, on average; 0 for a type without jobs."""
+    """(T,) mean throughput of each type's jobs in steps per second; 0 for a type without jobs."""
     one, two = rates(instance, solution)
     pair = solution.second >= 0
     kinds = np.concatenate([solution.first, solution.second[pair]])
@@ -22,8 +22,8 @@ def throughputs(instance: Accelerators, solution: TimeShares) -> Floats:
 
 
 def isolated_throughputs(instance: Accelerators) -> Floats:
-    """Steps a second (T,) of a job in its own 1/n of the cluster (n jobs), with at most the devices
-    it needs.
+    """Throughput (T,) in steps per second of a job that has 1/n of the cluster (n jobs) to itself,
+    with at most the devices it needs.
     """
     part = instance.all_devices / (instance.jobs * instance.workers)
     return np.asarray(np.minimum(part, 1.0) * instance.proportional)
@@ -66,8 +66,8 @@ def required_steps(instance: Accelerators) -> Floats:
 
 
 def owed_throughputs(instance: Accelerators, least: float) -> Floats:
-    """Minimum throughput (T,) in steps per second: `least` times that in 1/n of the cluster, and
-    enough to meet the deadline.
+    """Minimum throughput (T,) in steps per second of each job: `least` times that in 1/n of the
+    cluster, and enough to meet the deadline.
     """
     owed = least * isolated_throughputs(instance)
     if instance.deadline is None or instance.steps is None:
@@ -83,8 +83,8 @@ def mean_throughput(instance: Accelerators, solution: TimeShares) -> float:
 
 
 def finish_time_ratios(instance: Accelerators, throughput: Floats) -> Floats:
-    """(T,) time from submission to the end over that in 1/n of the cluster (Themis, NSDI 2020;
-    Gavel, section 4.2); inf for a job that does not progress.
+    """(T,) time of a job from submission to its end over its time in 1/n of the cluster (Themis,
+    NSDI 2020; Gavel, section 4.2); inf for a job that does not progress.
     """
     left, elapsed = required_steps(instance), instance.elapsed
     with np.errstate(divide="ignore"):
@@ -156,7 +156,9 @@ def envy(instance: Accelerators, solution: TimeShares) -> float:
 
 
 def _rates(instance: Accelerators, beside: Integers, device: Integers) -> Floats:
-    """Steps a second (T, k) of a job of each type beside a job of the given type (-1: none)."""
+    """Throughput (T, k) in steps per second of a job of each type beside a job of the given type
+    (-1: alone) on the given devices.
+    """
     rate: Floats = instance.alone[:, device]
     pair = np.flatnonzero(beside >= 0)
     if len(pair) and instance.together is not None:

@@ -18,7 +18,7 @@ Count = Annotated[int, Range(least=1, below=LARGEST_COUNT)]
 
 
 class Ranges(NamedTuple):
-    """Column of Table I; every range starts at 1."""
+    """Maxima of the random parameters in one column of Table I; every range starts at 1."""
 
     simulations: int
     machines: int
@@ -41,7 +41,7 @@ TABLE_I: dict[str, Ranges] = {
 def table_i(
     *, comparison: Comparison = "I", lengths: bool = False, rng: np.random.Generator
 ) -> Admission:
-    """One draw from a column of Table I, read directly.
+    """Draw an admission instance from the ranges of one column of the paper's Table I.
 
     The numbers of VMs, jobs and core types are uniform on 1..max; so are cores[v, c] and
     threads[j], entry by entry; speeds are uniform reals on [1, max]. (The paper does not say
@@ -77,8 +77,8 @@ def uniform(
     lengths: bool = False,
     rng: np.random.Generator,
 ) -> Admission:
-    """An instance of a given size: cores and threads uniform on 1..max, speeds uniform reals on [1,
-    max].
+    """Draw an admission instance of a given size: cores and threads uniform on 1..max, speeds
+    uniform reals on [1, max].
 
     Parameters
     ----------

@@ -123,7 +123,7 @@ class Admission(Instance["Assignment"]):
 
     @property
     def fastest(self) -> float:
-        """The largest speed of a thread on a core that some VM has; 0 when none has any."""
+        """The largest speed of a thread on a core that some VM has; 0 if no VM has a core."""
         return float(self.speed[:, self.cores.any(axis=0)].max(initial=0.0))
 
     def only(self, jobs: npt.ArrayLike) -> Admission:

@@ -29,7 +29,7 @@ _BLOCK = 2_000_000  # entries of the J x V x C arrays that are looked at at once
 
 
 class Stopped(Exception):
-    """Raised at the time limit."""
+    """Exception that stops a price search at its time limit."""
 
 
 def gains_at_prices(

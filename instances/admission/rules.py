@@ -42,7 +42,7 @@ class BlockingPairs:
 
 
 def core_order(speed: Floats) -> Integers:
-    """(J, C) core types in each job's order: decreasing speed, ties to the lowest type."""
+    """(J, C) core types in each job's order of decreasing speed, ties to the lowest type."""
     order: Integers = np.argsort(-speed, axis=1, kind="stable")
     return order
 
@@ -54,7 +54,7 @@ def job_ranking(threads: Integers) -> Integers:
 
 
 def taken(free: Integers, order: Integers, threads: int) -> Integers:
-    """Cores of each type that one job takes from the free ones.
+    """Number of free cores of each type that a job takes, its fastest types first.
 
     Parameters
     ----------
@@ -87,7 +87,7 @@ _BLOCK = 1_000_000  # entries of the jobs x V arrays that are looked at at once
 
 @validate_options
 def speeds_on(instance: Admission, free: Integers, jobs: Integers | None = None) -> Floats:
-    """(J, V) the speed of each job (or of `jobs`) on the free cores (V, C) of each VM; O(J V C)."""
+    """(J, V) speed of each job (or of `jobs`) on the free cores (V, C) of each VM; O(J V C)."""
     shaped("free", free, len(free), instance.cores.shape[1])
     chosen = np.arange(instance.jobs) if jobs is None else jobs
     found = np.zeros((len(chosen), len(free)))
@@ -109,7 +109,7 @@ def speeds_on(instance: Admission, free: Integers, jobs: Integers | None = None)
 
 @validate_options
 def speeds_at_home(instance: Admission, jobs: Integers, machine: Integers) -> Floats:
-    """Speed of each of some jobs on its own VM when that is empty, shape (K,)."""
+    """Speed (K,) of each of the given jobs when it alone uses the VM given for it."""
     order = core_order(instance.speed[jobs])
     found, left = np.zeros(len(jobs)), instance.threads[jobs].copy()
     rows = np.arange(len(jobs))
@@ -162,7 +162,9 @@ def blocking_pairs(instance: Admission, assignment: Assignment) -> BlockingPairs
 
 
 def scale(instance: Admission, objective: str, **options: object) -> float:
-    """Total speed if each job ran on its fastest VM, empty; 1 for shares and counts."""
+    """Total speed if each job ran alone on its fastest VM: an upper bound on objectives that are
+    speeds; 1 for shares and counts.
+    """
     if objective != "total_speed":
         return 1.0
     return float(speeds_on(instance, instance.cores).max(axis=1).sum())

@@ -26,7 +26,7 @@ from .missing import FORBIDDEN, UNKNOWN, Missing, completed, computed_penalty, l
 @validate_options
 @dataclass(frozen=True)
 class Population:
-    """Numbers of jobs and machines for a table of measured pairs.
+    """Options that turn a table of measured pairs into an instance: numbers of jobs and machines.
 
     Attributes
     ----------
@@ -43,7 +43,7 @@ class Population:
     missing: Missing = None
 
     def of(self, path: PathLike, names: tuple[str, ...], penalty: Floats, what: str) -> Colocation:
-        """Instance of a penalty matrix; `what` is its source."""
+        """Build the instance of a penalty matrix; `what` describes the matrix's source."""
         count = np.full(len(names), self.copies)
         penalty, filled = completed(os.fspath(path), names, penalty, count, self.missing)
         return Colocation(
@@ -63,8 +63,8 @@ ONE_OF_EACH = Population()
 @validate_options
 @with_settings()
 def penalty_csv(path: PathLike, *, given: Population = ONE_OF_EACH) -> Colocation:
-    """A square CSV matrix with named rows and columns: entry [x, y] is x's throughput loss beside
-    y, at most 1.
+    """Read a square CSV matrix with named rows and columns: entry [x, y] is x's throughput loss
+    beside y, at most 1.
 
     Parameters
     ----------
@@ -89,8 +89,8 @@ def penalty_csv(path: PathLike, *, given: Population = ONE_OF_EACH) -> Colocatio
 @validate_options
 @with_settings()
 def slowdown_csv(path: PathLike, *, given: Population = ONE_OF_EACH) -> Colocation:
-    """As `penalty_csv`, entries being slowdowns (co-run time over time alone, above 0): penalty = 1
-    - 1/slowdown.
+    """Read a square CSV matrix of slowdowns (co-run time over time alone, above 0), as
+    `penalty_csv` does: penalty = 1 - 1/slowdown.
 
     Parameters
     ----------
@@ -162,13 +162,13 @@ def gavel(
 
 
 def _loss(alone: Floats | float, together: Floats) -> Floats:
-    """Throughput loss for run times `together` and `alone`; inf and NaN are kept."""
+    """Throughput loss 1 - alone / together from run times; infinity and NaN are kept."""
     with np.errstate(over="ignore", invalid="ignore"):  # what comes of it is no penalty: refused
         return computed_penalty(np.where(np.isposinf(together), np.inf, 1 - alone / together))
 
 
 def _square(path: PathLike, extra_columns: int = 0) -> tuple[tuple[str, ...], Floats, Floats]:
-    """Names, the square matrix with columns in the order of the rows, and the extra columns."""
+    """Read names, the square matrix with columns in the order of the rows, and extra columns."""
     rows, header, values = read_matrix(
         path, UNKNOWN | FORBIDDEN, "Write forbidden to forbid the pair", extra_columns
     )

@@ -63,9 +63,7 @@ def population(
 
 
 def with_error(true: Colocation, error: float, rng: np.random.Generator) -> Colocation:
-    """Instance with measurement errors, see `population`; the true penalties are within its
-    intervals.
-    """
+    """Add synthetic measurement errors to an instance; true penalties are in its intervals."""
     half = np.round(error * rng.uniform(0.5, 1.5, true.penalty.shape), _ERROR_DECIMALS)
     unit = 10.0**_ERROR_DECIMALS
     off = np.trunc(half * rng.uniform(-1, 1, half.shape) * unit) / unit  # never above half
@@ -88,7 +86,7 @@ _ERROR_DECIMALS = 6
 
 @validate_options
 def mixed_counts(demand: Floats, agents: Agents, mix: Mix, rng: np.random.Generator) -> Integers:
-    """Number of agents of each type (T,) drawn by a mix over the types in order of demand.
+    """Draw the number of agents of each type (T,) from a mix over the types in order of demand.
 
     Parameters
     ----------
@@ -105,8 +103,8 @@ def mixed_counts(demand: Floats, agents: Agents, mix: Mix, rng: np.random.Genera
 
 
 def mix_places(mix: Mix, number: int, rng: np.random.Generator) -> Floats:
-    """Positions (number,) between 0 (least demand) and 1 (most) drawn by a mix with the parameters
-    of `population`.
+    """Draw positions (number,) between 0 (least demand) and 1 (most demand) from a mix with the
+    parameters of `population`.
     """
     if mix == "gaussian":
         return _cut_normal(number, rng)
@@ -120,8 +118,8 @@ def mix_places(mix: Mix, number: int, rng: np.random.Generator) -> Floats:
 def random_preferences(
     *, agents: Agents = 100, degree: int | None = None, rng: np.random.Generator
 ) -> Colocation:
-    """Different agents, each with a uniformly random strict order of the other agents; penalty =
-    rank / n.
+    """Draw an instance of different agents, each with a uniformly random strict order of the other
+    agents; penalty = rank / n.
 
     Parameters
     ----------
@@ -156,7 +154,7 @@ def score_preferences(
     noise: Annotated[float, Between(0, 10, "a width as a fraction of the scores' range")] = 0.15,
     rng: np.random.Generator,
 ) -> Colocation:
-    """Different agents with penalty[i, j] = sensitivity_i x pressure_j + noise.
+    """Draw an instance of different agents with penalty[i, j] = sensitivity_i x pressure_j + noise.
 
     Sensitivity and pressure are uniform on (0, 1), the noise on an interval around 0; the sum is
     scaled by 1 / (1 + noise / 2), so that no penalty exceeds 1, and rounded to 12 decimals.
@@ -183,8 +181,9 @@ def score_preferences(
 def from_scores(
     scores: Floats, *, name: str, source: str, incomplete: bool, names: tuple[str, ...] = ()
 ) -> Colocation:
-    """Preference lists as an instance: the r-th choice (from 1) gets penalty r / n (to 12
-    decimals), equal ones the same r, one more than there are better ones; inf is unacceptable.
+    """Build an instance of different agents from preference scores: the r-th choice (from 1) gets
+    penalty r / n (to 12 decimals), equal ones the same r, one more than there are better ones; inf
+    is unacceptable.
     """
     agents = len(scores)
     rank = np.array([np.searchsorted(np.sort(row), row) + 1.0 for row in scores])

@@ -22,7 +22,7 @@ _NEAR = 1e-12
 
 
 class AgentGroups:
-    """Agents of a pairing by type and partner's type.
+    """Agents of a pairing grouped by their own type and their partner's type.
 
     Attributes
     ----------
@@ -48,7 +48,7 @@ class AgentGroups:
         )
 
     def bear(self, penalty: Floats) -> Floats:
-        """Penalty of each group (P,) by a penalty matrix."""
+        """Penalty (P,) that the agents of each group suffer under a given penalty matrix."""
         alone = self.beside < 0
         paired = penalty[self.kind, self.beside]
         return np.where(alone, self.instance.single_penalty, paired)
@@ -95,8 +95,7 @@ def undecided_pairs(
     alpha: float = 0.0,
     alpha_mode: AlphaMode = "penalty-points",
 ) -> list[dict[str, Any]]:
-    """Groups of agents that possibly but not certainly block, with the four intervals that decide
-    it.
+    """Groups of agents that possibly but not certainly block, with the intervals that decide.
 
     Narrower intervals of these settle whether they block; a pair that certainly blocks does so
     however it is measured. O(P^2) for P pairs of types.

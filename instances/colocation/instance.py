@@ -220,12 +220,12 @@ class Colocation(Instance["Pairing"]):
 
     @cached_property
     def present(self) -> Integers:
-        """Types that have agents, shape (P,)."""
+        """Indices (P,) of the types that have agents."""
         return np.flatnonzero(self.count > 0)
 
     @property
     def size(self) -> int:
-        """A list of all types for each agent."""
+        """Number of agents times number of types, the size of preference lists over types."""
         return self.types * self.agents
 
     @cached_property
@@ -235,7 +235,7 @@ class Colocation(Instance["Pairing"]):
 
     @cached_property
     def singles_allowed(self) -> float:
-        """Number of jobs that may run alone: 0, a surplus of machines, or inf."""
+        """Maximum number of jobs that may run alone: 0, a surplus of machines, or inf."""
         if self.unpaired is not None:
             return float(self.agents)
         if self.machines is None:
@@ -259,7 +259,7 @@ class Colocation(Instance["Pairing"]):
 
     @property
     def certainty(self) -> str:
-        """Level and source of the intervals; "" without intervals."""
+        """Confidence level and source of the penalty intervals, as text; "" without intervals."""
         if self.low is None:
             return ""
         level = (
@@ -270,7 +270,7 @@ class Colocation(Instance["Pairing"]):
         return f"intervals {level}{self.intervals and f' ({self.intervals})'}"
 
     def without_intervals(self, **changes: Any) -> Self:
-        """Copy without intervals, with other fields changed as given."""
+        """Copy an instance without its penalty intervals, with other fields changed as given."""
         nothing = {"low": None, "high": None, "looks": None, "confidence": None, "intervals": ""}
         return self.replace(**{**nothing, **changes})
 
@@ -279,7 +279,7 @@ class Colocation(Instance["Pairing"]):
         return np.repeat(np.arange(self.types), self.count)
 
     def summary(self) -> dict[str, object]:
-        """Facts for people: size, capacity and how hard the sharing is."""
+        """Facts for `cotenant show`: size, capacity, and the range of the penalties."""
         present = self.count > 0
         finite = self.penalty[np.ix_(present, present)]
         finite = finite[np.isfinite(finite)]
@@ -304,7 +304,7 @@ class Colocation(Instance["Pairing"]):
         return facts
 
     def _interval_facts(self) -> dict[str, object]:
-        """The intervals in a few words, nothing where there are none."""
+        """Fact about the penalty intervals for the summary; none without intervals."""
         if self.low is None or self.high is None:
             return {}
         half = (self.high[self.allowed] - self.low[self.allowed]) / 2
@@ -430,7 +430,7 @@ class Pairing(Solution):
     def from_partners(
         cls, types: npt.ArrayLike, partner: npt.ArrayLike, number_of_types: int
     ) -> Pairing:
-        """A pairing from agents: `types` (n,) of each, `partner` (n,) its co-runner or -1."""
+        """Build a pairing from agents: `types` (n,) of each, `partner` (n,) its co-runner or -1."""
         kind = np.asarray(types, dtype=np.int64)
         mate = np.asarray(partner, dtype=np.int64)
         left = np.flatnonzero(mate > np.arange(len(mate)))
@@ -453,7 +453,7 @@ class Pairing(Solution):
 
     @classmethod
     def from_matrix(cls, pairs: npt.ArrayLike, single: npt.ArrayLike) -> Pairing:
-        """A pairing from an upper-triangular (T, T) matrix of pair counts and the singles."""
+        """Build a pairing from an upper-triangular (T, T) matrix of pair counts and the singles."""
         matrix = np.asarray(pairs)
         first, second = np.nonzero(matrix)
         return cls(first, second, matrix[first, second], np.asarray(single))
@@ -475,14 +475,14 @@ class Pairing(Solution):
 
     @property
     def machines(self) -> int:
-        """Processors in use: one a pair, one a single."""
+        """Number of processors that a pairing uses: one per pair and one per single job."""
         return int(self.pairs.sum() + self.single.sum())
 
 
 @validate_options
 def check(instance: Colocation, pairing: Pairing) -> None:
-    """Raise InfeasibleSolution, naming the first broken rule, unless a pairing places
-    every agent once, on the machines there are, and nobody in a forbidden pair.
+    """Raise InfeasibleSolution, naming the first broken rule, unless a pairing places every agent
+    once on the available machines, without a forbidden pair.
     """
     types = instance.types
     if len(pairing.single) != types:
@@ -517,7 +517,7 @@ def has_bandwidth(instance: Colocation) -> bool:
 
 
 def answer_table(instance: Colocation, pairing: Pairing, most: int | None = None) -> AnswerTable:
-    """Rows of the pairs of types, the most frequent first, then of the single jobs."""
+    """Table of a pairing: the pairs of types, the most frequent first, then the single jobs."""
     names = labels("type", instance.names, instance.types)
     order = np.argsort(-pairing.pairs, kind="stable")
     alone = np.flatnonzero(pairing.single)
@@ -542,8 +542,8 @@ def answer_table(instance: Colocation, pairing: Pairing, most: int | None = None
 
 
 def read_table(instance: Colocation, table: CsvTable) -> Pairing:
-    """The pairing in a CSV: a row for each pair, and perhaps how many `machines` run it; jobs in no
-    row, or beside nobody, run alone. Pairs of different agents may be listed from both sides.
+    """Read a pairing from CSV: a row for each pair, and perhaps how many `machines` run it; jobs in
+    no row, or beside nobody, run alone. Pairs of different agents may be listed from both sides.
     """
     names, number = labels("type", instance.names, instance.types), dict[tuple[int, int], int]()
     for row in table:

@@ -24,7 +24,7 @@ def valid_intervals(
     allowed: Booleans,
     least: float,
 ) -> tuple[Floats, Floats]:
-    """The ends of the intervals as read-only arrays.
+    """Validate the lower and upper ends of penalty intervals, and return them as read-only arrays.
 
     Parameters
     ----------
@@ -71,7 +71,7 @@ def valid_intervals(
 
 
 def _finite_or_inf(end: Floats) -> Floats:
-    """Interval end with infinity for entries that are not finite."""
+    """Replace entries of an interval's end that are not finite by infinity."""
     if not np.isfinite(end).all():
         end = np.where(np.isfinite(end), end, np.inf)
         end.flags.writeable = False

@@ -87,7 +87,7 @@ def from_lists(
 
 
 def _named_rows(given: Any) -> tuple[tuple[str, ...], list[Any]]:
-    """Agents and their lists."""
+    """Names of the agents, and their preference lists, from a mapping or a sequence of lists."""
     rows = given if isinstance(given, list | tuple) else ()
     if hasattr(given, "items"):  # a mapping, Series or frame
         pairs = [*(given.iterrows() if hasattr(given, "columns") else given.items())]
@@ -106,7 +106,7 @@ def _named_rows(given: Any) -> tuple[tuple[str, ...], list[Any]]:
 
 
 def _plain(row: Any) -> Any:
-    """List without missing values, from a list, array or Series."""
+    """Convert a preference list, array or Series to a list without missing values."""
     row = row.dropna() if hasattr(row, "dropna") else row
     if not hasattr(row, "tolist"):
         return row
@@ -115,7 +115,7 @@ def _plain(row: Any) -> Any:
 
 
 def _entries(where: str, given: object, kinds: Any = list | tuple | set | frozenset) -> list[Any]:
-    """Entries of a preference list, or names of a tie."""
+    """Names in a preference list, or in one of its ties."""
     wanted = "a list of names" if kinds == list | tuple else "a name, or a list of names for a tie"
     if not isinstance(given, kinds):
         raise InvalidInstance(where, shortened(given), wanted, f"Lists are written as {_FORM}")
@@ -131,7 +131,7 @@ def _entries(where: str, given: object, kinds: Any = list | tuple | set | frozen
 def _require_another(
     where: str, other: str, who: str, place: Mapping[str, int], scores: np.ndarray
 ) -> None:
-    """Raise InvalidInstance for a name that a list cannot contain."""
+    """Raise InvalidInstance for a name that an agent's preference list cannot contain."""
     if other == who:
         raise InvalidInstance(where, repr(other), "another agent than the owner of the list")
     if other not in place:
@@ -145,7 +145,7 @@ def _require_another(
 
 @validate_options
 def preference_lists(path: PathLike, *, perfect: bool = False) -> Colocation:
-    """Preference lists in JSON or CSV, by name, with gaps, and ties in brackets.
+    """Read preference lists in JSON or CSV, by name, with gaps, and ties in brackets.
 
     JSON: {"ann": ["bob", ["cat", "dan"]], ...}, or that object under "preferences". CSV: a row for
     each agent, its name first and then its list: `ann,bob,[cat,dan],eve`; a header that begins with
@@ -184,8 +184,8 @@ def preference_lists(path: PathLike, *, perfect: bool = False) -> Colocation:
 
 
 def _text_lists(where: str, text: str) -> str:
-    """Read rows `1: 2 3 4` or `1 2 3 4`, optionally with their number on a line before them, as
-    CSV.
+    """Convert preference lists written as `1: 2 3 4` or `1 2 3 4`, optionally below a line with
+    their number, to CSV text.
     """
     rows = [line.strip() for line in text.splitlines() if line.strip()]
     if len(rows) > 1 and rows[0].isdecimal() and int(rows[0]) == len(rows) - 1:
@@ -210,8 +210,8 @@ def _text_lists(where: str, text: str) -> str:
 
 
 def _csv_lists(where: str, text: str) -> dict[str, list[Any]]:
-    """Read rows of a name and its list, with ties in brackets over one or several cells; a header
-    begins with "agent" or "name".
+    """Read CSV rows of an agent's name and its preference list, with ties in brackets over one or
+    several cells; a header begins with "agent" or "name".
     """
     text = _text_lists(where, text)
     mark, text = separator(text)
@@ -249,7 +249,7 @@ def _csv_lists(where: str, text: str) -> dict[str, list[Any]]:
 
 @validate_options
 def matching(instance: Colocation, pairing: Pairing) -> dict[str, str | None]:
-    """Partner of each agent by name, None for none, of an instance of different agents.
+    """Partner of each agent by name, None for none, in a pairing of different agents.
 
     Raises
     ------
@@ -281,7 +281,7 @@ def has_strict_lists(instance: Colocation) -> bool:
 
 
 def tied_agent(instance: Colocation) -> tuple[int, int, int] | None:
-    """Agent with two partners it likes equally; None for strict lists."""
+    """Find an agent with two partners it likes equally; None for strict lists."""
     cost = np.where(instance.allowed, instance.penalty, np.inf)
     order = np.argsort(cost, axis=1, kind="stable")
     ascending = np.take_along_axis(cost, order, axis=1)
@@ -293,7 +293,7 @@ def tied_agent(instance: Colocation) -> tuple[int, int, int] | None:
 
 
 def require_lists(instance: Colocation, method: str, *, strict: bool = False) -> None:
-    """Raise InvalidInstance unless the instance consists of preference lists, or of strict ones."""
+    """Raise InvalidInstance unless an instance consists of (strict, if asked) preference lists."""
     if not has_lists(instance):
         several = np.flatnonzero(instance.count != 1)
         if len(several):

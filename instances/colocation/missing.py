@@ -31,16 +31,14 @@ COMPUTED_DECIMALS = 12
 
 
 def computed_penalty(penalty: npt.ArrayLike) -> Floats:
-    """Computed penalties rounded to 12 decimals, so that exact comparisons ignore numerical
-    noise.
-    """
+    """Round computed penalties to 12 decimals, so that exact comparisons ignore numerical noise."""
     return cast("Floats", np.round(np.asarray(penalty, dtype=float), COMPUTED_DECIMALS))
 
 
 def completed(
     path: str, names: Sequence[str], penalty: Floats, count: Integers, missing: Missing
 ) -> tuple[Floats, str]:
-    """Penalties without NaN, and a description of how missing ones were completed.
+    """Fill the missing (NaN) entries of a penalty matrix, and describe how they were filled.
 
     Parameters
     ----------
@@ -83,7 +81,7 @@ def look_like_slowdowns(values: Floats) -> bool:
 def penalties_of_frame(
     frame: Any, labels: Sequence[Any], count: Any, slowdown: bool, missing: Missing
 ) -> Any:
-    """Penalties without NaN from a frame of penalties or slowdowns; see `completed`.
+    """Read a penalty matrix without NaN from a frame of penalties or slowdowns; see `completed`.
 
     A frame whose values are no numbers is returned as it is, for the class to refuse.
     """

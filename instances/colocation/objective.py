@@ -11,7 +11,7 @@ from .stability import decimal, least_float, require_intervals
 
 
 def agent_penalties(instance: Colocation, pairing: Pairing) -> tuple[Integers, Floats, Integers]:
-    """Type, penalty and number of agents of each (type, co-runner's type) and each single."""
+    """Type, penalty and number of agents of each (type, co-runner's type) and each single type."""
     a, b = pairing.first, pairing.second
     alone = np.flatnonzero(pairing.single)
     kind = np.concatenate([a, b, alone])
@@ -48,8 +48,8 @@ def type_penalties(instance: Colocation, pairing: Pairing) -> Floats:
 
 
 def attribution_slack(instance: Colocation, pairing: Pairing) -> float:
-    """The most by which a type's mean penalty exceeds that of a type of strictly larger bandwidth;
-    the objective of `fair`.
+    """Slack of fair attribution, the objective of `fair`: the maximum excess of a type's mean
+    penalty over that of a type of strictly larger bandwidth.
 
     0 means fair attribution in the sense of Cooper section II: more contentious types lose no less.
     """
@@ -68,12 +68,12 @@ ROUNDING = 1e-12
 
 
 def within_slack(instance: Colocation, pairing: Pairing, slack: float) -> bool:
-    """Return whether the slack is at most a number, up to rounding of sums."""
+    """Return whether a pairing's slack is at most a number, up to rounding of sums."""
     return attribution_slack(instance, pairing) <= slack + ROUNDING * scale(instance, "slack")
 
 
 def exact_slack(instance: Colocation, pairing: Pairing) -> Fraction:
-    """Slack of fair attribution computed exactly on the decimals."""
+    """Slack of fair attribution computed exactly on the decimals of the penalties."""
     assert instance.bandwidth is not None
     mean = [Fraction(0)] * instance.types
     for kind, value, number in zip(*agent_penalties(instance, pairing), strict=True):
@@ -87,12 +87,12 @@ def exact_slack(instance: Colocation, pairing: Pairing) -> Fraction:
 
 
 def least_allowance(instance: Colocation, pairing: Pairing) -> float:
-    """Least allowance for which `keeps_slack` holds."""
+    """Least `most` for which `keeps_slack` holds: the exact slack of a pairing, rounded up."""
     return least_float(exact_slack(instance, pairing))
 
 
 def keeps_slack(instance: Colocation, pairing: Pairing, most: float) -> bool:
-    """Return whether the slack is at most a number, exactly."""
+    """Return whether a pairing's slack of fair attribution is at most `most`, exactly."""
     beyond = attribution_slack(instance, pairing) - most
     if abs(beyond) > ROUNDING * scale(instance, "slack"):
         return beyond < 0
@@ -100,7 +100,7 @@ def keeps_slack(instance: Colocation, pairing: Pairing, most: float) -> bool:
 
 
 def scale(instance: Colocation, objective: str, /, **options: object) -> float:
-    """Largest absolute penalty of an agent, for objectives of penalties; else 1."""
+    """Largest absolute penalty of an agent, the scale of objectives that are penalties; else 1."""
     if objective == "worst_case_penalty":
         return scale(worst_case(instance), "penalty")
     if objective not in ("penalty", "penalty_p50", "penalty_p95", "worst_penalty", "slack"):

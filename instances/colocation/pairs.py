@@ -30,7 +30,7 @@ Intervals = Literal["together", "pooled", "each", "none"]
 
 @dataclass(frozen=True)
 class Measured:
-    """Aggregated runs of services beside each other.
+    """Measured runs of services beside each other, aggregated by pair.
 
     Attributes
     ----------
@@ -61,11 +61,11 @@ class Measured:
 
     @property
     def penalty(self) -> Floats:
-        """Throughput loss of the mean, shape (T, T)."""
+        """Throughput loss (T, T) of the mean measured value of each pair."""
         return self._lost(self.mean)
 
     def _lost(self, value: Floats) -> Floats:
-        """Throughput loss for a measured value; increasing."""
+        """Convert a measured penalty or slowdown to a throughput loss; increasing."""
         if self.what == "penalty":
             return value
         with np.errstate(divide="ignore"):
@@ -73,7 +73,7 @@ class Measured:
         return computed_penalty(np.where(np.isinf(value), np.inf, lost))
 
     def intervals(self, used: Booleans, which: Intervals) -> dict[str, Any]:
-        """Interval fields of an instance; none if an entry has too few runs.
+        """Fields of an instance with penalty intervals; none if a pair has too few runs.
 
         Parameters
         ----------
@@ -130,7 +130,7 @@ class Measured:
         }
 
     def _penalties(self, used: Booleans, low: Floats, high: Floats) -> dict[str, Floats]:
-        """Fields `low` and `high` of an instance, from ends in the unit of `mean`."""
+        """Fields `low` and `high` of an instance, from interval ends in the unit of `mean`."""
         penalty = self.penalty
         ends = [computed_penalty(self._lost(np.where(used, end, np.inf))) for end in (low, high)]
         below = np.clip(ends[0], LEAST_PENALTY, penalty)
@@ -138,7 +138,7 @@ class Measured:
         return {"low": np.where(used, below, np.inf), "high": np.where(used, above, np.inf)}
 
     def repeats(self) -> str:
-        """Sentence on repeated runs; "" if no pair was run twice."""
+        """Sentence on how many pairs were measured repeatedly; "" if no pair was run twice."""
         if np.isnan(self.half).all():
             return ""
         x, y = (int(i) for i in np.unravel_index(np.nanargmax(self.half), self.half.shape))
@@ -158,8 +158,8 @@ def pairs_csv(
     intervals: Intervals = "together",
     missing: Missing = None,
 ) -> Colocation:
-    """Measured pairs in long form: `service,beside,slowdown` or `service,beside,penalty`, one row a
-    run; and perhaps a table `service,count` with `bandwidth` [GB/s].
+    """Read measured pairs in long form: `service,beside,slowdown` or `service,beside,penalty`, one
+    row a run; and perhaps a table `service,count` with `bandwidth` [GB/s].
 
     Runs of one pair become their mean and, where every pair was run twice or more, an interval
     around it (see `intervals`), cut to penalties from -1 to 1. With columns `low` and `high` (the
@@ -313,7 +313,7 @@ def read_pairs(path: PathLike, names: tuple[str, ...] | None = None) -> Measured
 
 
 def _summed(row: CsvRow, what: str, value: float, ends: bool) -> tuple[float, float, int]:
-    """Interval and number of runs of an aggregated row; NaN and 1 if not given."""
+    """Interval and number of runs of a row that aggregates runs; NaN and 1 if not given."""
     low, high = (row.number(name) if ends else np.nan for name in ("low", "high"))
     if low > value or (what == "slowdown" and low <= 0):
         least = "above 0 and " if what == "slowdown" else ""
@@ -328,7 +328,7 @@ def _summed(row: CsvRow, what: str, value: float, ends: bool) -> tuple[float, fl
 
 
 def _services(path: Path) -> tuple[tuple[str, ...], Integers | None, Floats | None]:
-    """Names, counts and bandwidths of a table of services; None for missing columns."""
+    """Names, counts and bandwidths in a table of services; None for missing columns."""
     table = CsvTable(path, "service", lower=True)
     if unknown := [name for name in table.columns if name not in ("service", "count", "bandwidth")]:
         raise InvalidFile(
@@ -349,7 +349,7 @@ def _services(path: Path) -> tuple[tuple[str, ...], Integers | None, Floats | No
 
 
 def _half_width(values: Floats) -> float:
-    """Half width of the 95 % interval of a mean, by Student's t."""
+    """Half width of the 95 % confidence interval of the mean of some values, by Student's t."""
     from scipy.special import stdtrit
 
     quantile = stdtrit(len(values) - 1, (1 + CONFIDENCE) / 2)

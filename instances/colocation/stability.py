@@ -63,7 +63,7 @@ _LEAST = 1e-300
 
 @validate_options
 def validate_alpha(alpha: Alpha, alpha_mode: AlphaMode = "penalty-points") -> None:
-    """Refuse an alpha below zero, NaN, or a reading that is not known."""
+    """Raise InvalidOption for an alpha below zero or NaN, or an unknown `alpha_mode`."""
     if alpha_mode == "relative-penalty" and alpha >= 1:
         raise InvalidOption(f"alpha is {alpha}; a relative gain in penalty is below 1")
 
@@ -110,9 +110,7 @@ def gains(
 
 
 def require_intervals(instance: Colocation, option: str, value: object) -> tuple[Floats, Floats]:
-    """Ends of the intervals; raises InvalidOption for an option that needs them if there are
-    none.
-    """
+    """Ends of the penalty intervals; raises InvalidOption for an option that needs them."""
     if instance.low is None or instance.high is None:
         raise InvalidOption(
             f"{option} is {value!r}, and {instance.name or 'the instance'} has no intervals; "
@@ -122,8 +120,8 @@ def require_intervals(instance: Colocation, option: str, value: object) -> tuple
 
 
 def compared(instance: Colocation, uncertainty: Uncertainty = "none") -> tuple[Floats, Floats]:
-    """Penalties to compare, shape (T, T) each: of an agent's present partner and of another one,
-    under a rule for uncertain penalties.
+    """Penalties (T, T) of staying with a partner and of moving to one, as a rule for uncertain
+    penalties takes them from the intervals.
     """
     if uncertainty == "none":
         return instance.penalty, instance.penalty
@@ -142,7 +140,7 @@ def least_gain(old: Floats, alpha: float, alpha_mode: AlphaMode = "penalty-point
 
 @lru_cache(maxsize=1 << 16)
 def _gains_exactly(old: float, new: float, alpha: float, alpha_mode: AlphaMode) -> bool:
-    """Exact comparison of `gains` on decimals."""
+    """Compare penalties exactly on their decimals, as `gains` defines a gain."""
     before, least = decimal(old), decimal(alpha)
     if alpha_mode == "relative-penalty":
         least *= abs(before)
@@ -153,12 +151,12 @@ def _gains_exactly(old: float, new: float, alpha: float, alpha_mode: AlphaMode) 
 
 @lru_cache(maxsize=1 << 16)
 def decimal(value: float) -> Fraction:
-    """Shortest decimal that reads as a float."""
+    """Convert a float to the fraction of its shortest decimal."""
     return Fraction(repr(value))
 
 
 def least_float(value: Fraction) -> float:
-    """Least float whose decimal is at least a number."""
+    """Least float whose shortest decimal is at least a given fraction."""
     near = float(value)
     return near if decimal(near) >= value else math.nextafter(near, math.inf)
 
@@ -169,8 +167,8 @@ def better_partners(
     alpha_mode: AlphaMode = "penalty-points",
     others: Floats | None = None,
 ) -> Integers:
-    """For each of some ascending penalties, the length of the prefix of penalties by which an agent
-    would gain. O(m log m).
+    """For each of some ascending penalties, how many of them are a gain for an agent with it. O(m
+    log m).
 
     Parameters
     ----------
@@ -221,7 +219,7 @@ class BlockingPairs:
 
     @cached_property
     def most(self) -> int:
-        """Largest number of blocking pairs of an agent. O(P T) for P pairs of types."""
+        """Largest number of blocking pairs that one agent is in. O(P T) for P pairs of types."""
         everyone = self._everyone
         total = np.zeros(len(everyone.kind), dtype=np.int64)
         for rows, columns, here, there in everyone.meetings():
@@ -232,8 +230,9 @@ class BlockingPairs:
 
     @cached_property
     def listed(self) -> tuple[Integers, ...]:
-        """Types a <= c whose agents block, and willing agents W[a, c] and W[c, a], (B,) each; types
-        a < c stand for W[a, c] W[c, a] pairs of agents, a = c for W (W - 1) / 2.
+        """Pairs of types a <= c with blocking agents, and the numbers of agents W[a, c] and W[c, a]
+        that gain, (B,) each; types a < c stand for W[a, c] W[c, a] pairs of agents, a = c for W (W
+        - 1) / 2.
         """
         found = [np.zeros((4, 0), dtype=np.int64)]
         for rows, columns, here, there in self._everyone.meetings():
@@ -276,7 +275,7 @@ class _Everyone:
         self.start = np.searchsorted(self.kind, np.arange(instance.types + 1))
 
     def willing(self, rows: slice, columns: slice) -> Integers:
-        """Block W[rows, columns] of the function `willing`."""
+        """Number of agents of the rows' types that gain by the columns' types, of `willing`."""
         total: Integers = np.zeros(
             (rows.stop - rows.start, columns.stop - columns.start), dtype=self.dtype
         )
@@ -290,7 +289,9 @@ class _Everyone:
         return total
 
     def _gaining(self, rows: slice, columns: slice) -> Iterator[tuple[slice, Integers, Booleans]]:
-        """Groups of agents in blocks, and whether they gain by each of the columns."""
+        """Iterate over slices of the groups of agents, with whether each group gains by a partner
+        of each column's type.
+        """
         penalty = self.offered[rows, columns]
         begin, end = self.start[rows.start], self.start[rows.stop]
         for least in range(begin, end, BLOCK):
@@ -302,8 +303,8 @@ class _Everyone:
             yield some, kind, better
 
     def add_partners(self, total: Integers, rows: slice, columns: slice, there: Integers) -> None:
-        """Add to each group of the rows the number of agents of the columns that one of its agents
-        blocks with.
+        """Add to the total of each group of the rows' types the number of blocking partners, among
+        the columns' types, of one of its agents.
         """
         for some, kind, better in self._gaining(rows, columns):
             better = better & self.instance.allowed[rows, columns][kind]
@@ -312,7 +313,9 @@ class _Everyone:
                 total[some] -= better[np.arange(len(kind)), kind].astype(np.int64)
 
     def meetings(self) -> Iterator[tuple[slice, slice, Integers, Integers]]:
-        """Iterate over blocks of W on and above the diagonal, with the transposed block."""
+        """Iterate over blocks of the matrix `willing` on and above the diagonal, each with the
+        transposed block below the diagonal.
+        """
         for rows, columns in itertools.combinations_with_replacement(
             blocks(self.instance.types), 2
         ):
@@ -320,7 +323,7 @@ class _Everyone:
             yield rows, columns, here, (here if rows == columns else self.willing(columns, rows)).T
 
     def tempted(self, tempting: _Tempting) -> int:
-        """Number of agents that gain by the best of their blocking partners."""
+        """Number of agents that gain by the best partner they form a blocking pair with."""
         own = self.beside == tempting.whom[self.kind]
         best = np.where(own, tempting.second[self.kind], tempting.best[self.kind])
         better = gains(self.bears, best, self.alpha, self.alpha_mode)
@@ -328,14 +331,14 @@ class _Everyone:
 
 
 class _Tempting:
-    """For each type, the least penalty among blocking partners, its type, and the second least."""
+    """Each type's least penalty among blocking partners, that partner, and the second least."""
 
     def __init__(self, types: int) -> None:
         self.best, self.second = np.full(types, np.inf), np.full(types, np.inf)
         self.whom = np.full(types, -2)
 
     def meet(self, side: slice, other: slice, penalty: Floats) -> None:
-        """Update with the penalties of a block, infinite where types do not block."""
+        """Update the least penalties with a block of types, infinite where types do not block."""
         rows = np.arange(len(penalty))
         place = penalty.argmin(axis=1)
         least = penalty[rows, place]
@@ -350,7 +353,7 @@ class _Tempting:
 
 
 def _products(rows: slice, columns: slice, here: Integers, there: Integers) -> Integers:
-    """Blocking pairs by type, from blocks of W and its transpose; doubled on the diagonal."""
+    """Number of blocking pairs by types, from willing agents both ways; doubled on the diagonal."""
     products = here * there
     if rows == columns:
         alike = np.diagonal(here)
@@ -365,7 +368,7 @@ def willing(
     alpha_mode: AlphaMode = "penalty-points",
     uncertainty: Uncertainty = "none",
 ) -> Integers:
-    """Number of a-agents that would gain by a c-agent, shape (T, T); 0 for forbidden pairs.
+    """Number (T, T) of a-agents that would gain by a c-agent; 0 for forbidden pairs.
 
     A job alone on its own machine never gains (its penalty is 0 or, by noise, above a negative one:
     it is left alone); an agent left `unpaired` gains by whoever it likes better. O(P T) for P pairs

@@ -17,7 +17,7 @@ from .stability import times_of
 
 
 class Pairs(Protocol):
-    """The fields of a colocation that are read."""
+    """Interface of a colocation instance: the fields that the conversion to groups reads."""
 
     penalty: Floats
     count: Integers
@@ -29,7 +29,7 @@ class Pairs(Protocol):
 
 @validate_options
 def groups_from(colocation: Pairs, *, seats: int = 4, machines: float | None = None) -> Groups:
-    """The jobs of a colocation on machines of more seats, penalties added up over the jobs beside.
+    """Convert a colocation instance to machines of more seats, adding up pairwise penalties.
 
     That penalties add is an assumption: hold it against measured groups where there are some
     (`cotenant.instances.groups.conversion`). With two seats and as many machines as the colocation
@@ -72,9 +72,7 @@ def groups_from(colocation: Pairs, *, seats: int = 4, machines: float | None = N
 
 
 def scale(instance: Groups, objective: str, **options: Any) -> float:
-    """The most, in absolute value, that a job could lose beside jobs that there are, on machines
-    that there are, or a quick bound on that; 1 for counts.
-    """
+    """Upper bound on a job's absolute penalty in any group that could form; 1 for counts."""
     if objective not in ("penalty", "penalty_p95", "worst_penalty", "least_alpha"):
         return 1.0
     most = {"additive": _most_added, "pressure": _most_pressed, "table": _most_listed}
@@ -83,7 +81,7 @@ def scale(instance: Groups, objective: str, **options: Any) -> float:
 
 
 def _beside(instance: Groups, place: int) -> int:
-    """Maximum number of jobs beside another one."""
+    """Maximum number of jobs that can run beside another one on a class of machines."""
     return min(int(instance.seats[place]), instance.jobs) - 1
 
 
@@ -120,7 +118,7 @@ def _most_listed(instance: Groups, place: int) -> float:
 
 @validate_options
 def residuals(instance: Groups, measured: Groups, *, least: int = 3) -> Floats:
-    """Errors of a model on measured groups of at least `least` jobs, one entry for each member.
+    """Prediction errors of a penalty model on measured groups, one for each member of a group.
 
     Parameters
     ----------
@@ -151,7 +149,7 @@ def residuals(instance: Groups, measured: Groups, *, least: int = 3) -> Floats:
 
 
 def residual_words(found: Floats, model: str = "adding up pairs", least: int = 3) -> str:
-    """Sentence on the accuracy of a model, from its residuals."""
+    """Sentence on the accuracy of a penalty model, from its residuals."""
     if not len(found):
         size = {2: "two", 3: "three"}.get(least, str(least))
         return f"no group of {size} or more was measured: that {model} is right is an assumption"

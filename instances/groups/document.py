@@ -13,7 +13,7 @@ from .instance import Groups
 
 
 class Group(BaseModel):
-    """Penalties of the members of one group."""
+    """Penalties of the members of one group in the JSON document of an instance."""
 
     model_config = ConfigDict(extra="forbid", populate_by_name=True)
     members: Entries[int] = Field(min_length=1, description="their types, numbers from 0")
@@ -29,7 +29,7 @@ class GroupsDocument(document_of(Groups)):  # type: ignore[misc]
     )
 
     def content(self) -> dict[str, Any]:
-        """Fields of the instance by name, with the penalty table as arrays."""
+        """Fields of the instance by name, with the table of measured groups as arrays."""
         found: dict[str, Any] = super().content()
         if found.pop("table"):
             for place, group in enumerate(self.table):

@@ -49,7 +49,7 @@ def check(instance: Groups, grouping: Grouping) -> None:
 
 
 def answer_table(instance: Groups, grouping: Grouping, most: int | None = None) -> AnswerTable:
-    """Rows of the kinds of groups, the most frequent first."""
+    """Table of a grouping: a row for each kind of group, the most frequent first."""
     names = labels("type", instance.names, instance.types)
     places = labels("class", instance.classes, len(instance.seats))
     order = np.argsort(-grouping.number, kind="stable")

@@ -28,8 +28,7 @@ _MANY = {"": inf, "inf": inf}
 
 @validate_options
 def colocation(path: PathLike, *, seats: Seats = 4, machines: Machines | None = None) -> Groups:
-    """A colocation instance, its jobs on machines of more seats and penalties added up over the
-    jobs beside.
+    """Convert a colocation instance to machines of more seats, adding up pairwise penalties.
 
     Parameters
     ----------
@@ -242,7 +241,7 @@ class _Given:
         return tuple(self.known)
 
     def kind(self, row: CsvRow, name: str, column: str) -> int:
-        """Type of a job name."""
+        """Index of a job's type by its name; a new name is added if no table lists the names."""
         if name not in self.known:
             if self.closed:
                 raise row.wrong(column, "names of the table of jobs")
@@ -250,7 +249,7 @@ class _Given:
         return self.known[name]
 
     def place(self, row: CsvRow) -> int:
-        """Class of machines of a row; -1 for all."""
+        """Index of the class of machines that a CSV row names; -1 for all classes."""
         if not row["class"]:
             return -1
         if row["class"] not in self.classes:
@@ -258,7 +257,7 @@ class _Given:
         return self.classes.index(row["class"])
 
     def fields(self, width: int) -> dict[str, Any]:
-        """Fields of the instance."""
+        """Fields of the instance for the jobs and machines that were named."""
         return {
             "count": self.count or [self.copies] * len(self.known),
             "seats": self.seats or [width],
@@ -270,7 +269,7 @@ class _Given:
 
 
 def _runs(path: Path, given: _Given) -> tuple[Runs, str, str]:
-    """Measured groups of a table, the measured quantity, and the source."""
+    """Read measured groups, the name of the measured quantity, and the CSV form from a table."""
     table = CsvTable(path, "group", "job", lower=True)
     what = _measure(table)
     runs: Runs = {}
@@ -288,7 +287,7 @@ def _runs(path: Path, given: _Given) -> tuple[Runs, str, str]:
 
 
 def _measure(table: CsvTable) -> str:
-    """Which of the columns penalty and slowdown a table has."""
+    """Name of the column with the measured quantity in a table: penalty or slowdown."""
     found = [name for name in _MEASURES if name in table.places]
     if not found:
         raise InvalidFile(
@@ -299,7 +298,7 @@ def _measure(table: CsvTable) -> str:
 
 
 def _lost(row: CsvRow, what: str) -> float:
-    """Throughput loss of a row."""
+    """Throughput loss that a row of measurements states."""
     value = row.number(what, None)
     if what == "slowdown":
         if value <= 0:

@@ -27,7 +27,7 @@ def additive(
     noise: Noise = 0.01,
     rng: np.random.Generator,
 ) -> Groups:
-    """Penalties that add: sensitivity x pressure of each pair, and noise.
+    """Draw an instance whose penalties add up over co-runners: sensitivity x pressure, and noise.
 
     Sensitivities are uniform on (0, .3) and pressures on (0, 1); each pair's product gets normal
     noise, is cut to (-.05, .99) and rounded to four decimals.
@@ -61,8 +61,8 @@ def pressure(
     machines: Machines | None = None,
     rng: np.random.Generator,
 ) -> Groups:
-    """Penalties by curves over the pressure beside a job, as bubbles measure them (Mars et al.,
-    MICRO 2011).
+    """Draw an instance whose penalties are curves of the total pressure of co-runners, as bubbles
+    measure them (Mars et al., MICRO 2011).
 
     A curve rises like 1 - exp(-2 x / S), x the pressure beside and S the seats, to a height uniform
     on (0, .6), times a little noise a knot, made to rise again.
@@ -100,7 +100,7 @@ def table(
     noise: Noise = 0.02,
     rng: np.random.Generator,
 ) -> Groups:
-    """A table of all groups, as if each had been measured: penalties that nearly add.
+    """Draw an instance with the penalties of all groups, as if measured: they nearly add up.
 
     Parameters
     ----------

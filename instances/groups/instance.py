@@ -209,7 +209,7 @@ class Groups(Instance["Grouping"]):
 
     @property
     def size(self) -> int:
-        """A table of all types, with a hundred steps an entry, and ten steps for each job."""
+        """Estimated steps of a policy: a hundred per pair of types, and ten per job."""
         return 100 * self.types**2 + 10 * self.jobs
 
     @cached_property
@@ -219,7 +219,9 @@ class Groups(Instance["Grouping"]):
 
     @cached_property
     def limits(self) -> Integers:
-        """Machines of each class that an answer may use, at most the number of jobs, shape (C,)."""
+        """Number (C,) of machines of each class that an answer may use, at most the number of
+        jobs.
+        """
         assert self.machines is not None
         limits = np.minimum(self.machines, self.jobs).astype(np.int64)
         limits.flags.writeable = False
@@ -236,14 +238,14 @@ class Groups(Instance["Grouping"]):
         return self.members >= 0
 
     def curves(self, place: int) -> Floats:
-        """Additive penalties (T, T) or sensitivities (T, K) on a class of machines."""
+        """Additive penalties (T, T) or sensitivity curves (T, K) on a class of machines."""
         data = self.penalty if self.model == "additive" else self.sensitivity
         assert data is not None
         return data if data.ndim == 2 else data[place]
 
     @cached_property
     def alike(self) -> Integers:
-        """For each class the first class with as many seats and the same penalties, shape (C,)."""
+        """Index (C,) of the first class with as many seats and the same penalties as each class."""
         first: Integers = np.arange(len(self.seats))
         for index in range(len(self.seats)):
             for other in range(index):
@@ -254,7 +256,7 @@ class Groups(Instance["Grouping"]):
         return first
 
     def summary(self) -> dict[str, object]:
-        """Facts for people: sizes, machines and the model of penalties."""
+        """Facts for `cotenant show`: sizes, machines and the model of penalties."""
         assert self.machines is not None
         kinds = [
             f"{'any number' if np.isinf(number) else f'{number:g}'} of {seats} seats"
@@ -423,7 +425,7 @@ class Grouping(Solution):
 
     @property
     def machines(self) -> int:
-        """Machines in use."""
+        """Number of machines that a grouping uses."""
         return int(self.number.sum())
 
     def placed(self, types: int) -> Integers:
@@ -435,7 +437,7 @@ class Grouping(Solution):
 
 
 def ascending(members: Integers) -> Integers:
-    """Groups (N, S) with sorted types and the empty seats, -1, last."""
+    """Sort the types in each group (N, S), with the empty seats, -1, last."""
     last = np.iinfo(np.int64).max
     rows = np.sort(np.where(members < 0, last, members), axis=1)
     return cast("Integers", np.where(rows == last, -1, rows))
@@ -453,7 +455,7 @@ def group_name(instance: Groups, types: Integers) -> str:
 def _measured(
     frame: pandas.DataFrame, listed: list[Any] | None, classes: tuple[str, ...]
 ) -> tuple[list[Any], dict[str, Any]]:
-    """Types, and the fields of the table model, from runs in groups.
+    """Names of the types, and fields of the table model, from a frame of runs in groups.
 
     Parameters
     ----------
@@ -487,14 +489,14 @@ Runs = dict[tuple[int, tuple[int, ...]], dict[int, list[float]]]
 
 
 def unmeasured(runs: Runs) -> tuple[int, tuple[int, ...]] | None:
-    """First member without a run, with its group; None if all were measured."""
+    """First member of a group that was not measured in it, and the group; None if all were."""
     groups = ((kind, group) for (_, group), found in runs.items() for kind in group
               if kind not in found)  # fmt: skip
     return next(groups, None)
 
 
 def table_fields(runs: Runs) -> dict[str, Any]:
-    """Fields of the table model, with the mean of the runs."""
+    """Fields of the table model of penalties, with the mean of the runs of each member."""
     width = max((len(group) for _, group in runs), default=0)
     rest = [width - len(group) for _, group in runs]
     return {
@@ -508,7 +510,7 @@ def table_fields(runs: Runs) -> dict[str, Any]:
 
 
 def _rounded(value: Floats) -> Floats:
-    """Value rounded to 12 decimals, read-only."""
+    """Round values to 12 decimals, as a read-only array."""
     found = np.round(value, 12)
     found.flags.writeable = False
     return found

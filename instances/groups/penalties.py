@@ -17,8 +17,8 @@ MOST_GROUPS = 10**7
 
 
 def units(instance: Groups, place: int, members: Integers) -> Integers:
-    """Penalty of each member of N groups on a class of machines, shape (N, S); 0 on empty seats,
-    `FORBIDDEN` for forbidden groups.
+    """Penalty (N, S) of each member of N groups on a class of machines, in integer units; 0 on
+    empty seats, `FORBIDDEN` for forbidden groups.
 
     Parameters
     ----------
@@ -57,8 +57,8 @@ def _number(instance: Groups, place: int, least: int) -> int:
 
 
 def groups_listed(instance: Groups, place: int, full: bool = False) -> Integers:
-    """Multisets of types (N, seats) that the available jobs can form on a machine of a class,
-    without those that leave more empty seats than there are.
+    """List the groups (N, seats) that the jobs can form on a machine of a class, each with no more
+    empty seats than the instance leaves.
 
     Parameters
     ----------
@@ -98,8 +98,8 @@ def groups_listed(instance: Groups, place: int, full: bool = False) -> Integers:
 
 
 def pressures(instance: Groups) -> Floats:
-    """(T,) by which policies order types: `pressure` if given, else the mean of what a type does to
-    the jobs at hand (additive), or to its partners in the table.
+    """Pressure (T,) by which policies order types: `pressure` if given, else the mean penalty that
+    a type causes its co-runners.
     """
     if instance.pressure is not None:
         return instance.pressure
@@ -136,7 +136,7 @@ def rising(points: npt.ArrayLike) -> Floats:
 
 
 def _whole(value: Floats) -> Integers:
-    """Penalties of 12 decimals in units; infinite ones are `FORBIDDEN`."""
+    """Convert penalties of 12 decimals to integer units; infinite ones become `FORBIDDEN`."""
     with np.errstate(invalid="ignore"):
         found = np.where(np.isfinite(value), np.rint(value * UNIT), FORBIDDEN)
     return cast("Integers", found.astype(np.int64))
@@ -207,7 +207,7 @@ def _by_table(instance: Groups, place: int, members: Integers) -> Integers:
 
 
 def _keys(types: int, rows: Integers) -> Integers:
-    """Integer key of each row of types from -1 on."""
+    """Integer key of each row of type indices, where -1 is an empty seat."""
     found: Integers = np.zeros(len(rows), dtype=np.int64)
     for column in rows.T:
         found = found * (types + 1) + column + 1

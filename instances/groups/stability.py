@@ -57,7 +57,7 @@ LISTED = 1_000
 
 
 class Losses:
-    """Penalties of the jobs of a grouping, by class and type.
+    """Penalties of the jobs of a grouping, sorted by class of machines and type.
 
     Parameters
     ----------
@@ -71,8 +71,8 @@ class Losses:
         self.place = instance.alike[places]
 
     def of(self, place: int, kind: int) -> tuple[Integers, Integers]:
-        """Increasing losses of a type's jobs on a class, with the number of jobs that lose less
-        than each.
+        """Penalties of a type's jobs on a class of machines in increasing order, and the number of
+        jobs with a smaller one.
         """
         here = (self.place == place) & (self.kind == kind) & (self.size > 1)
         order = np.argsort(self.lost[here], kind="stable")
@@ -83,7 +83,9 @@ class Losses:
 def agent_losses(
     instance: Groups, grouping: Grouping
 ) -> tuple[Integers, Integers, Integers, Integers, Integers]:
-    """Type, class, loss in units and number of jobs of each seat of each kind of group."""
+    """Type, class of machines, penalty, number of jobs and group size of each taken seat of the
+    kinds of groups.
+    """
     parts = []
     taken = grouping.members >= 0
     for place in np.unique(grouping.where).tolist():
@@ -100,9 +102,7 @@ def agent_losses(
 
 
 def whole_alpha(alpha: float) -> int:
-    """Largest integer number of units that is at most alpha, so that losses differ by more than
-    alpha iff they differ by more than it.
-    """
+    """Round alpha down to integer penalty units, which changes no comparison with it."""
     return floor(Fraction(repr(float(alpha))) * UNIT) if alpha < 1e3 else FORBIDDEN
 
 
@@ -210,15 +210,15 @@ def swap_blocking_pairs(instance: Groups, grouping: Grouping, alpha: Alpha = 0.0
 
 
 def _places(instance: Groups) -> list[int]:
-    """Classes that have machines, with equal classes represented by the first."""
+    """Classes that have machines, with classes of equal seats and penalties named by the first."""
     return [int(place) for place in np.unique(instance.alike[instance.limits > 0])]
 
 
 def _willing(
     instance: Groups, grouping: Grouping, least: int
 ) -> Iterator[tuple[int, Integers, Integers, Integers]]:
-    """For each class: its full groups (N, k), the number of jobs that gain at each seat, and the
-    multiplicity of the seat's type at its first seat (0 at later ones).
+    """For each class of machines: its full groups, the number of jobs that would gain at each seat,
+    and the multiplicity of each type in its group.
     """
     losses = Losses(instance, grouping)
     for place in _places(instance):
@@ -235,7 +235,7 @@ def _willing(
 
 
 def times_of(rows: Integers) -> Integers:
-    """Multiplicity of a type in its group at its first seat, 0 at later ones, shape (N, S)."""
+    """Multiplicity (N, S) of each type in its group, at the type's first seat; 0 at later seats."""
     number = np.zeros_like(rows)
     for seat in range(rows.shape[1]):
         new = rows[:, seat] >= 0
@@ -246,7 +246,7 @@ def times_of(rows: Integers) -> Integers:
 
 
 def _choose(of: Integers, number: Integers) -> Integers:
-    """Elementwise binomial coefficients that fit into integers."""
+    """Binomial coefficients of arrays, elementwise, in 64-bit integers."""
     found = np.ones(len(of), dtype=np.int64)
     for step in range(1, int(number.max(initial=0)) + 1):
         found = np.where(step <= number, found * (of - step + 1) // step, found)

@@ -26,7 +26,7 @@ A_TIME = Between(-(2**42), 2**42, "a time")
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Lifetimes(Instance["Hosts"]):
-    """n VMs of s types with k resources, from a start until an end, and servers of one class, as
+    """VMs of s types with k resources, each with a start and an end, and servers of one class, as
     many as needed. A server without VMs is off.
 
     Parameters
@@ -74,23 +74,21 @@ class Lifetimes(Instance["Hosts"]):
 
     @cached_property
     def times(self) -> Integers:
-        """(T + 1,) all instants at which a VM comes or goes, in order; interval t is between the
-        t-th and the next.
-        """
+        """(T + 1,) sorted instants at which VMs start or end; interval t follows instant t."""
         return np.unique(np.concatenate([self.start, self.end]))
 
     @cached_property
     def intervals(self) -> tuple[Integers, Integers]:
-        """(n,) first interval of each VM, and (n,) the first after its end."""
+        """(n,) first interval in which each VM runs, and (n,) the first after its end."""
         return np.searchsorted(self.times, self.start), np.searchsorted(self.times, self.end)
 
     @property
     def length(self) -> Integers:
-        """(T,) the length of each interval."""
+        """(T,) length of each interval between two starts or ends of VMs."""
         return np.diff(self.times)
 
     def load(self, each: Integers) -> Integers:
-        """Sum of a number by type (s,) over the VMs that run in each interval, shape (T,)."""
+        """Sum (T,) over the VMs that run in each interval of an amount given by type (s,)."""
         change = np.zeros(len(self.times), dtype=np.int64)
         for place, sign in zip(self.intervals, (1, -1), strict=True):
             np.add.at(change, place, sign * each[self.kind])
@@ -103,7 +101,7 @@ class Lifetimes(Instance["Hosts"]):
 
     @cached_property
     def volume(self) -> Integers:
-        """Lower bound by volume on the servers in each interval, shape (T,)."""
+        """Lower bound (T,) on the servers in each interval: total demand over capacity."""
         pairs = zip(self.demand.T, self.capacity.tolist(), strict=True)
         needed = [-(-self.load(size) // room) for size, room in pairs if room]
         return np.asarray(np.max(needed, axis=0))
@@ -114,7 +112,7 @@ class Lifetimes(Instance["Hosts"]):
         return len(self.kind) * int(self.volume.max())
 
     def count(self, time: int) -> Integers:
-        """(s,) VMs of each type that run at a time."""
+        """(s,) number of VMs of each type that run at a given time."""
         here = (self.start <= time) & (time < self.end)
         return np.bincount(self.kind[here], minlength=len(self.demand))
 
@@ -124,11 +122,11 @@ class Lifetimes(Instance["Hosts"]):
         return Packing(*rows, resources=self.resources, name=self.name, source=self.source)
 
     def at(self, time: int) -> Packing:
-        """Packing instance of the VMs that run at a time."""
+        """Packing instance of the VMs that run at a given time."""
         return self.packing(self.count(time))
 
     def summary(self) -> dict[str, object]:
-        """Facts for people: VMs with those left out and cut off, instants, servers by volume."""
+        """Facts for `cotenant show`: VMs with those left out and cut off, instants, servers."""
         mean = self.volume @ self.length / self.length.sum()
         pairs = zip(self.capacity, self.resources, strict=True)
         return {
@@ -142,7 +140,7 @@ class Lifetimes(Instance["Hosts"]):
 
     @property
     def left_out(self) -> str:
-        """Sentence on the VMs of the list that were dropped or cut off; "" if there are none."""
+        """Sentence on VMs of the source list that were dropped or censored; "" without any."""
         pairs = ((self.dropped, "dropped"), (self.censored, "censored"))
         counts = [f"{number:,} {word}" for number, word in pairs if number]
         return ", ".join([*counts, f"{len(self.kind):,} here"] if counts else [])
@@ -150,7 +148,7 @@ class Lifetimes(Instance["Hosts"]):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Hosts(Solution):
-    """Server of each VM.
+    """Answer of a lifetimes instance: the server of each VM.
 
     Parameters
     ----------
@@ -165,7 +163,7 @@ class Hosts(Solution):
         set_array(self, "host", int)
 
     def spells(self, instance: Lifetimes) -> tuple[Integers, Integers]:
-        """Starts and ends of the busy periods of all servers."""
+        """Starts and ends of the busy periods of all servers, in which a server holds a VM."""
         _, server = np.unique(self.host, return_inverse=True)
         order = np.lexsort((instance.start, server))
         apart = server[order] * (int(instance.times[-1] - instance.times[0]) + 1)
@@ -175,7 +173,7 @@ class Hosts(Solution):
         return (start - apart)[new], (reached - apart)[np.append(new[1:], True)]
 
     def in_use(self, instance: Lifetimes) -> Integers:
-        """(T,) servers that are on in each interval."""
+        """(T,) number of servers that hold a VM in each interval."""
         places = (np.searchsorted(instance.times, at) for at in self.spells(instance))
         begin, end = (np.bincount(at, minlength=len(instance.times)) for at in places)
         return (begin - end).cumsum()[:-1]
@@ -183,8 +181,8 @@ class Hosts(Solution):
 
 @validate_options
 def check(instance: Lifetimes, solution: Hosts) -> None:
-    """Raise InfeasibleSolution, naming the first broken rule, unless every VM has a server, and on
-    no server VMs that run at the same time take more than it has.
+    """Raise InfeasibleSolution, naming the first broken rule, unless every VM has a server, and VMs
+    that run at the same time fit their server.
     """
     host, n = solution.host, len(instance.kind)
     if host.shape != (n,):
@@ -214,8 +212,7 @@ def arrivals(
     every: Annotated[int, AtLeast(1, "seconds")] = 300,
     rng: np.random.Generator,
 ) -> Lifetimes:
-    """Generate VMs of a cloud, many of them small and short-lived, on servers of 32 cores and 96
-    GB, during some hours.
+    """Draw VMs of a cloud, many of them small and short-lived, on servers of 32 cores and 96 GB.
 
     Parameters
     ----------
@@ -237,7 +234,7 @@ def arrivals(
 
 
 def answer_table(instance: Lifetimes, solution: Hosts, most: int | None = None) -> AnswerTable:
-    """Rows of the VMs, server by server in order of time."""
+    """Table of the VMs with their servers, server by server in order of time."""
     order = np.lexsort((instance.start, solution.host))
     columns = solution.host, labels("VM", instance.names, len(order)), instance.start, instance.end
     rows = [(int(h), vm, int(a), int(b)) for h, vm, a, b in zip(*columns, strict=True)]

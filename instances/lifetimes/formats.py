@@ -25,7 +25,7 @@ def lifetimes_of(
     path: PathLike, sizes: Sequence[tuple[int, ...]], times: Sequence[tuple[int, int | None]],
     until: int | str | None, **fields: Any,
 ) -> Lifetimes:  # fmt: skip
-    """The VMs of a list that run before it ends; equal sizes become one type.
+    """Instance of the VMs in a list that run before it ends; VMs of equal size become one type.
 
     Parameters
     ----------
@@ -58,8 +58,8 @@ def lifetimes_of(
 
 @validate_options
 def lifetimes_csv(path: PathLike, *, capacity: str, until: Until = None) -> Lifetimes:
-    """A CSV table of VMs: `start`, `end`, perhaps `vm` and `predicted_end`, and a column for each
-    resource.
+    """Read a CSV table of VMs: `start`, `end`, perhaps `vm` and `predicted_end`, and a column for
+    each resource.
 
     Times are integers, or dates with a time ("2026-03-01T12:00:00Z"), all of one zone, which become
     seconds since 1970. An empty end is not known: the VM runs on.
@@ -100,9 +100,7 @@ def lifetimes_csv(path: PathLike, *, capacity: str, until: Until = None) -> Life
 
 
 def _size(row: CsvRow, server: Mapping[str, tuple[int, int]]) -> tuple[int, ...]:
-    """Amount of each resource of a VM; `server` has the capacities and the factor of each column's
-    unit.
-    """
+    """Read the amount of each resource of a VM from its row, in integer units of the server's."""
     size = tuple(row.whole(name, parts) for name, (_, parts) in server.items())
     for amount, (name, (most, parts)) in zip(size, server.items(), strict=True):
         if amount > most or not any(size):
@@ -111,7 +109,7 @@ def _size(row: CsvRow, server: Mapping[str, tuple[int, int]]) -> tuple[int, ...]
 
 
 def _time(row: CsvRow, column: str, form: str) -> tuple[int, str]:
-    """Integer or date of a cell, in the form of earlier cells; returns also the form."""
+    """Read a time, an integer or a date in the form of earlier cells; returns also the form."""
     text = row[column]
     try:
         date = datetime.fromisoformat(text) if text[4:5] == "-" else None
@@ -134,7 +132,7 @@ def azure_2017(
     path: PathLike, *, cores: Annotated[int, AtLeast(1)] = 64,
     memory: Annotated[float, Above(0, "GB")] = 192.0, until: Until = None,
 ) -> Lifetimes:  # fmt: skip
-    """Azure's list of VMs of 2017: cpu_cores, mem_gb, start_s, end_s_lo, and perhaps censored.
+    """Read Azure's list of VMs of 2017: cpu_cores, mem_gb, start_s, end_s_lo, and perhaps censored.
 
     The list tells an end as an interval; its lower end is taken, so that VMs whose interval is
     empty never run and are dropped.
@@ -158,7 +156,7 @@ def azure_2017(
 def azure_2020(
     path: PathLike, *, machine: Annotated[int, AtLeast(0)] = 0, until: Until = None
 ) -> Lifetimes:
-    """Azure's trace for packing of 2020, a file of sqlite: tables vm and vmType.
+    """Read Azure's trace for packing of 2020, an sqlite file with tables vm and vmType.
 
     Times in it are parts of days, and become seconds. Sizes are parts of a machine, and become
     millionths. A VM without an end runs on.

@@ -56,7 +56,9 @@ def pairs_on_servers(market: Market) -> int:
 
 
 def envied_values(market: Market, allocation: Allocation) -> csr_array:
-    """(n, n) sparse: u_i(x_l), what user l's cores are worth to i; 0 without a shared server."""
+    """(n, n) sparse: u_i(x_l), the utility that user l's cores would have for user i; 0 without a
+    shared server.
+    """
     from scipy.sparse import csr_array
 
     where = market.places
@@ -92,7 +94,9 @@ def envy_matrix(market: Market, allocation: Allocation, users: Integers | None =
 
 
 def user_envy(market: Market, allocation: Allocation) -> tuple[Floats, Integers]:
-    """(n,) each user's worst index and whom it envies most (itself for nobody); 1 if idle."""
+    """(n,) each user's largest envy index and whom it envies most (itself for nobody); 1 if
+    idle.
+    """
     own = user_utilities(market, allocation.cores)
     other = envied_values(market, allocation)
     other.sort_indices()
@@ -113,7 +117,7 @@ def user_envy(market: Market, allocation: Allocation) -> tuple[Floats, Integers]
 
 
 def envy_index(market: Market, allocation: Allocation) -> float:
-    """The worst pair's index: 1 when nobody envies anybody."""
+    """Largest pairwise envy index of an allocation: 1 when nobody envies anybody."""
     return float(user_envy(market, allocation)[0].min())
 
 

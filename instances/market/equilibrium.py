@@ -34,7 +34,7 @@ from .utility import best_reply, reply_utilities, user_utilities
 
 @dataclass(frozen=True)
 class Residuals:
-    """Distance of prices and an allocation from an equilibrium; see the module's docstring."""
+    """Distance of prices and an allocation from a market equilibrium, in several measures."""
 
     clearing: float
     overspending: float
@@ -44,7 +44,7 @@ class Residuals:
 
     @property
     def worst(self) -> float:
-        """The largest of clearing, overspending and regret: 0 at equilibrium; inf for NaN."""
+        """Largest of clearing error, overspending and regret: 0 at equilibrium; inf for NaN."""
         judged = (self.clearing, self.overspending, self.regret)
         return inf if any(map(isnan, judged)) else max(judged)
 
@@ -84,7 +84,7 @@ def account(market: Market, cores: Floats, price: Floats) -> Account:
 
 
 def residuals_of(capacity: Floats, price: Floats, whole: Account) -> Residuals:
-    """Residuals of a market from the sums and maxima over its users."""
+    """Residuals from equilibrium, given the sums and maxima over a market's users."""
     return Residuals(
         clearing=_largest(np.abs(whole.given / capacity - 1)[price > 0]),
         overspending=whole.overspending,
@@ -96,7 +96,9 @@ def residuals_of(capacity: Floats, price: Floats, whole: Account) -> Residuals:
 
 @validate_options
 def residuals(market: Market, allocation: Allocation) -> Residuals | None:
-    """Distance of an allocation from equilibrium at its own prices; None without. O(jobs)."""
+    """Distance of an allocation from equilibrium at its own prices; None without prices.
+    O(jobs).
+    """
     price = allocation.price
     if price is None:
         return None

@@ -15,7 +15,7 @@ _DIGITS = 12
 
 
 class WholeRatios:
-    """Sharing ratios of integer cores as fractions: utility over endowment utility (see `sharing`).
+    """Sharing ratios of integer cores as fractions: a user's utility over that of its endowment.
 
     Where a user has several jobs on one server its endowment is worth a square root; those
     utilities are floats rounded to twelve significant digits, and fractions from there on.
@@ -84,10 +84,10 @@ class WholeRatios:
 
 
 def _written(value: float) -> Fraction:
-    """Decimal that a float is written as."""
+    """Convert a float to the fraction of its shortest decimal."""
     return Fraction(repr(float(value)))
 
 
 def _speedup(cores: Fraction, fraction: Fraction) -> Fraction:
-    """s(x) of thesis eq. 3.1, see `utility.speedup`."""
+    """Speedup s(x) of thesis eq. 3.1 as a fraction, see `utility.speedup`."""
     return cores / (fraction + (1 - fraction) * cores) if cores > 0 else Fraction(0)

@@ -33,7 +33,7 @@ Family = Literal["amdahl", "linear", "ces", "cobb-douglas", "leontief", "quasi-l
 
 @validate_options
 def family_named(utility: Family, rho: float = 0.5) -> Homogeneous | None:
-    """Utility family of that name; None for Amdahl utilities."""
+    """Utility family of a given name; None for Amdahl utilities."""
     # beyond, powers leave the range of floats
     if utility == "ces" and not (-20 <= rho <= -0.05 or 0.05 <= rho < 1):
         expected = (
@@ -52,30 +52,30 @@ def family_named(utility: Family, rho: float = 0.5) -> Homogeneous | None:
 
 
 class Homogeneous(ABC):
-    """Utilities of degree one: twice the cores, twice the utility."""
+    """Utilities homogeneous of degree one: twice the cores, twice the utility."""
 
     @abstractmethod
     def utilities(self, market: Market, cores: Floats) -> Floats:
-        """(n,) utilities; 0 for a user without useful jobs."""
+        """(n,) utility of each user; 0 for a user without useful jobs."""
 
     def best(self, market: Market, price: Floats, reply: Floats) -> Floats:
-        """(n,) the most each user can have at prices above 0, given its best reply (k,)."""
+        """(n,) largest utility each user can buy at prices above 0, from its best reply (k,)."""
         return self.utilities(market, reply)
 
     def payoff(self, market: Market, cores: Floats, spent: Floats) -> Floats:
-        """(n,) utility of each user from its cores, given the money it spent."""
+        """(n,) utility of each user from its cores, given the money that it spent."""
         return self.utilities(market, cores)
 
     @abstractmethod
     def replies(self, market: Market, price: Floats) -> Floats:
-        """(k,) a best reply of every user at prices above 0."""
+        """(k,) cores that each user's best reply buys for its jobs at prices above 0."""
 
     def residuals(self, market: Market, allocation: Allocation) -> Residuals | None:
-        """As `instances.market.residuals`, by this family's best replies; None without prices."""
+        """Residuals from equilibrium by this family's best replies; None without prices."""
         return None if allocation.price is None else self.measure(market, allocation)[0]
 
     def measure(self, market: Market, allocation: Allocation) -> tuple[Residuals, Floats]:
-        """Residuals of an allocation with prices, and (n,) the most each user can have at them."""
+        """Residuals of an allocation with prices, and (n,) each user's largest utility at them."""
         assert allocation.price is not None
         price = np.maximum(allocation.price, 1e-30 * max(float(allocation.price.max()), 1e-200))
         reply = self.replies(market, price)
@@ -105,12 +105,12 @@ class Homogeneous(ABC):
 
 
 class Linear(Homogeneous):
-    """u_i = sum w x."""
+    """Linear utility u_i = sum w x."""
 
     set_valued = True
 
     def utilities(self, market: Market, cores: Floats) -> Floats:
-        """(n,) each user's utility."""
+        """(n,) linear utility of each user."""
         return total_by(market.user, market.work * cores, market.users)
 
     def replies(self, market: Market, price: Floats) -> Floats:
@@ -132,19 +132,19 @@ class QuasiLinear(Linear):
     """
 
     def utilities(self, market: Market, cores: Floats) -> Floats:
-        """(n,) each user's u_i."""
+        """(n,) linear utility u_i of each user, without the money it keeps."""
         worth, budget = super().utilities(market, cores), market.budget
         keeping = budget * np.exp(np.minimum(worth / budget, 1.0) - 1)
         return np.where(market.active, np.maximum(worth, keeping), 0.0)
 
     def best(self, market: Market, price: Floats, reply: Floats | None = None) -> Floats:
-        """(n,) utility of each best reply, with money kept counted at its value."""
+        """(n,) utility of each user's best reply, with unspent money counted at its value."""
         value = np.ones(market.users)
         np.maximum.at(value, market.user, market.work / price[market.server])
         return np.where(market.active, market.budget * value, 0.0)
 
     def payoff(self, market: Market, cores: Floats, spent: Floats) -> Floats:
-        """(n,) worth of the cores and of the money left."""
+        """(n,) utility of each user: the worth of its cores plus its unspent money."""
         kept = np.where(market.active, market.budget - spent, 0.0)
         return Linear().utilities(market, cores) + kept
 
@@ -156,12 +156,12 @@ class QuasiLinear(Linear):
 
 @dataclass(frozen=True)
 class ConstantElasticity(Homogeneous):
-    """u_i = (sum w x^rho)^(1/rho)."""
+    """Utility with constant elasticity of substitution, u_i = (sum w x^rho)^(1/rho)."""
 
     rho: float
 
     def utilities(self, market: Market, cores: Floats) -> Floats:
-        """(n,) each user's utility."""
+        """(n,) constant-elasticity utility of each user."""
         useful = market.useful
         with np.errstate(divide="ignore"):
             powers = np.where(useful, market.work * np.where(useful, cores, 1.0) ** self.rho, 0.0)
@@ -183,10 +183,10 @@ class ConstantElasticity(Homogeneous):
 
 
 class CobbDouglas(Homogeneous):
-    """u_i = product x^(w / sum w)."""
+    """Cobb-Douglas utility u_i = product x^(w / sum w)."""
 
     def utilities(self, market: Market, cores: Floats) -> Floats:
-        """(n,) each user's utility."""
+        """(n,) Cobb-Douglas utility of each user."""
         with np.errstate(divide="ignore"):
             logs = np.where(
                 market.useful, market.work * np.log(np.where(market.useful, cores, 1.0)), 0.0
@@ -201,12 +201,12 @@ class CobbDouglas(Homogeneous):
 
 
 class Leontief(Homogeneous):
-    """u_i = min x / w."""
+    """Leontief utility u_i = min x / w."""
 
     free = 1e-7  # a solver's dual of a server that is not scarce
 
     def utilities(self, market: Market, cores: Floats) -> Floats:
-        """(n,) each user's utility."""
+        """(n,) Leontief utility of each user."""
         useful = market.useful
         least = np.full(market.users, np.inf)
         np.minimum.at(least, market.user[useful], cores[useful] / market.work[useful])
@@ -218,7 +218,7 @@ class Leontief(Homogeneous):
 
 
 def _spread(market: Market, wish: Floats) -> Floats:
-    """Each user's money in proportion to `wish`, shape (k,)."""
+    """Divide each user's budget over its jobs in proportion to `wish`, shape (k,)."""
     total = total_by(market.user, wish, market.users)
     share = ratio(market.budget, total)
     return wish * share[market.user]
@@ -234,7 +234,7 @@ _SHARES: dict[str, Share] = {
 def scale(
     market: Market, objective: str, *, utility: Family = "amdahl", rho: float = 0.5, **options: Any
 ) -> float:
-    """Objective if every job had its server to itself; 1 for errors and indices from 0 to 1.
+    """Value of an objective if every job had its server to itself; 1 for errors and indices.
 
     Parameters
     ----------

@@ -24,7 +24,7 @@ def jobs_csv(
     users: str | None = None,
     servers: str | None = None,
 ) -> Market:
-    """A CSV with one row per job: user, server, parallel_fraction or measured run times, and
+    """Read a CSV with one row per job: user, server, parallel_fraction or measured run times, and
     perhaps work, budget, capacity.
 
     Users and servers are any names, numbered in order of appearance. In place of
@@ -93,14 +93,14 @@ def jobs_csv(
 
 
 def _amounts(path: Path | None, what: str, amount: str) -> tuple[dict[str, int], list[float]]:
-    """Numbers and amounts of the users or servers that a table names."""
+    """Read the indices, and budgets or capacities, of the users or servers that a table names."""
     rows = {} if path is None else CsvTable(path, what, amount, lower=True).by_name(what)
     amounts = [row.number(amount, Above(0)) for row in rows.values()]
     return {name: index for index, name in enumerate(rows)}, amounts
 
 
 def _time_columns(table: CsvTable) -> dict[str, float]:
-    """Core count of each run-time column; checks the header."""
+    """Core count of each column of run times in a CSV table; checks the header."""
     where = f"{table.path}, line 1"
     times: dict[str, float] = {}
     for name in table.columns:
@@ -134,7 +134,9 @@ def _numbered(
     row: CsvRow, what: str, known: dict[str, int], values: list[float], value: float, of: str,
     table: Path | None,
 ) -> int:  # fmt: skip
-    """Index of a user or server, new if no table names it; its value must not change."""
+    """Index of a user or server by name, added unless a table lists the names; raises if its amount
+    changes.
+    """
     name = row.word(what)
     if table is not None:
         if name not in known:

@@ -48,7 +48,7 @@ class ParallelFractions:
             )
 
     def drawn(self, number: int, rng: np.random.Generator) -> tuple[Floats, str]:
-        """Random parallel fractions, and a description of their source."""
+        """Draw random parallel fractions, and return them with a description of their source."""
         if self.fractions == "uniform":
             words = f"fractions uniform on ({self.low:g}, {self.high:g})"
             return rng.uniform(self.low, self.high, number), words
@@ -129,7 +129,7 @@ def population(
 
 
 def _places(rows: int, servers: int, jobs: int, rng: np.random.Generator) -> Integers:
-    """Distinct random servers in each row, shape (rows, jobs)."""
+    """Draw distinct random servers for the jobs in each row, shape (rows, jobs)."""
     # few to choose from, or so many that some two are nearly always the same (they all differ
     # with a probability of about exp(-jobs^2 / 2 servers)): drawing again would rarely end
     if 3 * jobs > servers or jobs * jobs > 16 * servers:

@@ -38,12 +38,12 @@ CAPACITY_TOLERANCE = 1e-9
 
 
 def total_by(index: Integers, value: npt.ArrayLike, number: int) -> Floats:
-    """Sums of `value` by index, shape (number,)."""
+    """Sum values that have equal indices, shape (number,)."""
     return np.bincount(index, weights=value, minlength=number).astype(float, copy=False)
 
 
 def ratio(above: npt.ArrayLike, below: npt.ArrayLike, otherwise: float = 0.0) -> Floats:
-    """above / below element by element, `otherwise` where below is not positive."""
+    """Divide `above` by `below` elementwise, with `otherwise` where `below` is not positive."""
     bottom = np.asarray(below, dtype=float)
     positive = bottom > 0
     every = bool(positive.all())
@@ -161,7 +161,7 @@ class Market(Instance["Allocation"]):
 
     @property
     def size(self) -> int:
-        """Number of jobs times a hundred rounds."""
+        """Estimated steps of a policy: the number of jobs times a hundred rounds."""
         return 100 * self.jobs
 
     @cached_property
@@ -170,23 +170,21 @@ class Market(Instance["Allocation"]):
         return self.work > 0
 
     def any_work(self) -> Booleans:
-        """Whether each job's work is not 0, shape (k,)."""
+        """Whether each job's work is nonzero, shape (k,)."""
         return cast("Booleans", self.work != 0)
 
     @cached_property
     def active(self) -> Booleans:
-        """Whether each user has a useful job, shape (n,); other users are in no index and spend
-        nothing.
-        """
+        """Whether each user has a useful job, shape (n,); indices leave out other users."""
         return np.bincount(self.user[self.useful], minlength=self.users) > 0
 
     @cached_property
     def places(self) -> Places:
-        """Useful jobs of the users by server."""
+        """Pairs of a user and a server on which the user has useful jobs."""
         return Places.of(self.user, self.server, self.useful)
 
     def summary(self) -> dict[str, object]:
-        """Facts for people: size, cores, and how parallel the jobs are."""
+        """Facts for `cotenant show`: size, cores, and how parallel the jobs are."""
         fraction = self.parallel_fraction
         return {
             **super().summary(),
@@ -257,7 +255,7 @@ def check(instance: Market, allocation: Allocation) -> None:
 
 
 def answer_table(instance: Market, allocation: Allocation, most: int | None = None) -> AnswerTable:
-    """The cores of each user on each server, users in order."""
+    """Table of the cores of each user on each server, users in order."""
     key = instance.user * instance.servers + instance.server
     order = np.argsort(key, kind="stable")  # quick where jobs stand by user
     first = np.flatnonzero(np.diff(key[order], prepend=-1))
@@ -286,7 +284,7 @@ def answer_table(instance: Market, allocation: Allocation, most: int | None = No
 
 @dataclass(frozen=True, eq=False)
 class Places:
-    """Pairs of a user and a server that have jobs.
+    """Pairs of a user and a server on which the user has jobs, with those jobs.
 
     Attributes
     ----------
@@ -305,7 +303,7 @@ class Places:
 
     @classmethod
     def of(cls, user: Integers, server: Integers, chosen: npt.NDArray[np.bool_]) -> Places:
-        """Pairs of users and servers (k,) of the chosen jobs."""
+        """Pairs of a user and a server from the users and servers (k,) of the chosen jobs."""
         job = np.flatnonzero(chosen)
         if (user[1:] < user[:-1]).any():
             job = job[np.argsort(user[job], kind="stable")]

@@ -8,7 +8,7 @@ from ..problem.errors import InvalidInstance
 
 
 def available_memory() -> int | None:
-    """Bytes of memory a new process could use now; None where the system does not say."""
+    """Bytes of memory a new process could use now; None if the operating system does not say."""
     try:
         with open("/proc/meminfo") as stream:
             for line in stream:

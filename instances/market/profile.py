@@ -36,7 +36,7 @@ _ALIASES = {
 
 @dataclass(frozen=True, eq=False)
 class Profile:
-    """Rows of measured run times.
+    """Measured run times of workloads over core counts, one row per measurement.
 
     Attributes
     ----------
@@ -53,7 +53,7 @@ class Profile:
 
     @property
     def workloads(self) -> tuple[str, ...]:
-        """The names, each once, in order of appearance."""
+        """Distinct names of the workloads of a profile, in order of appearance."""
         return tuple(dict.fromkeys(self.workload))
 
     def rows(self, workload: str, size: float | None = None) -> Booleans:
@@ -68,7 +68,7 @@ class Profile:
 
 
 def karp_flatt(cores: npt.ArrayLike, speedup: npt.ArrayLike) -> Floats:
-    """F_c of thesis eq. 3.2 for each core count above 1; NaN at c = 1, where nothing is learnt.
+    """Parallel fraction F_c of thesis eq. 3.2 for each core count above 1; NaN at one core.
 
     Not cut to [0, 1]: above 1 is a superlinear speedup, below 0 a slowdown.
     """
@@ -137,7 +137,7 @@ def pool(profile: Profile, most_cores: float | None = None) -> dict[str, float]:
 
 @validate_options
 def read_profile(path: PathLike, where: str | None = None) -> Profile:
-    """Read a profile from CSV.
+    """Read a profile of measured run times from CSV.
 
     The header names the columns: workload (or benchmark), cores (or threads), seconds, or speedup
     in its place, and perhaps size (or dataset_size). Others are not looked at, except by `where`.
@@ -155,7 +155,7 @@ def read_profile(path: PathLike, where: str | None = None) -> Profile:
 
 
 def _profile(table: CsvTable, where: str | None = None) -> Profile:
-    """Profile from a table, see `read_profile`."""
+    """Profile of measured run times from a CSV table, see `read_profile`."""
     named = {key: name for key, names in _ALIASES.items() for name in names if name in table.places}
     table.require(*(named.get(key, key) for key in ("workload", "cores")))
     if "seconds" not in named and "speedup" not in named:
@@ -186,7 +186,7 @@ def _profile(table: CsvTable, where: str | None = None) -> Profile:
 
 
 def read_pool(path: PathLike) -> dict[str, float]:
-    """Parallel fraction of each workload, from a CSV with columns for both or from a profile."""
+    """Read the parallel fraction of each workload from a CSV of fractions or of run times."""
     table = CsvTable(path, lower=True)
     if "parallel_fraction" not in table.places:
         return pool(_profile(table))

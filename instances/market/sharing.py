@@ -30,7 +30,7 @@ Share = Literal["endowment", "tenants", "jobs"]
 
 @validate_options
 def static_utilities(market: Market, share: Share = "endowment") -> Floats:
-    """(n,) each user's utility of its static share; 0 for a user without useful jobs."""
+    """(n,) utility of each user's static share of the cores; 0 for a user without useful jobs."""
     if share == "jobs":
         return user_utilities(market, equal_cores(market))
     where = market.places
@@ -48,7 +48,7 @@ def static_utilities(market: Market, share: Share = "endowment") -> Floats:
 
 
 def equal_cores(market: Market) -> Floats:
-    """(k,) every server's cores split equally among the useful jobs on it."""
+    """(k,) cores of each job if every server is split equally among the useful jobs on it."""
     useful = market.useful
     number = np.bincount(market.server[useful], minlength=market.servers)
     return np.where(useful, (market.capacity / np.maximum(number, 1))[market.server], 0.0)
@@ -63,10 +63,10 @@ def sharing_ratios(market: Market, allocation: Allocation, share: Share = "endow
 
 
 def sharing_index(market: Market, allocation: Allocation, share: Share = "endowment") -> float:
-    """The least ratio over users; inf when no user has useful jobs."""
+    """Least ratio over users of utility to that of the static share; inf without useful jobs."""
     return least_ratio(market, user_utilities(market, allocation.cores), share)
 
 
 def least_ratio(market: Market, utility: Floats, share: Share) -> float:
-    """The sharing index of utilities (n,)."""
+    """Least ratio of users' utilities (n,) to those of their static shares: the sharing index."""
     return float(np.nanmin(ratio(utility, static_utilities(market, share), np.nan), initial=np.inf))

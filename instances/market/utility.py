@@ -30,31 +30,31 @@ _FREE = 1e-30
 
 
 def speedup(cores: Floats, fraction: Floats) -> Floats:
-    """s(x) = x / (f + (1 - f) x), thesis eq. 3.1; 0 at x = 0, also for f = 0."""
+    """Speedup s(x) = x / (f + (1 - f) x) on x cores, thesis eq. 3.1; 0 at x = 0, also for f = 0."""
     rate = ratio(cores, fraction + (1 - fraction) * cores)
     return rate if np.min(cores, initial=0) == 0 else np.where(cores > 0, rate, 0.0)
 
 
 def marginal_speedup(cores: Floats, fraction: Floats) -> Floats:
-    """s'(x) = f / (f + (1 - f) x)^2; 0 for f = 0."""
+    """Derivative s'(x) = f / (f + (1 - f) x)^2 of the speedup on x cores; 0 for f = 0."""
     return ratio(fraction, (fraction + (1 - fraction) * cores) ** 2)
 
 
 def job_utilities(market: Market, cores: Floats) -> Floats:
-    """(k,) work done by each job per unit of time."""
+    """(k,) work done by each job per unit of time on its cores."""
     return market.work * speedup(cores, market.parallel_fraction)
 
 
 @validate_options
 def user_utilities(market: Market, cores: Floats) -> Floats:
-    """(n,) u_i, the sum over its jobs (thesis section 3.3.1); 0 for a user without jobs."""
+    """(n,) utility of each user, the sum over its jobs (thesis section 3.3.1); 0 without jobs."""
     cores = shaped("cores", cores, market.jobs)
     return total_by(market.user, job_utilities(market, cores), market.users)
 
 
 @dataclass(frozen=True, eq=False)
 class Fill:
-    """Optimal division of each group's budget over its items.
+    """Optimal division of each group's budget over the items of the group.
 
     Attributes
     ----------
@@ -67,7 +67,7 @@ class Fill:
 
 
 def fill(work: Floats, fraction: Floats, price: Floats, group: Integers, budget: Floats) -> Fill:
-    """Maximize sum work s(x) within each group subject to sum price x = budget.
+    """Maximize the total work x speedup(amount) of each group's items within the group's budget.
 
     Parameters
     ----------
@@ -110,7 +110,9 @@ def fill(work: Floats, fraction: Floats, price: Floats, group: Integers, budget:
 def lowest(
     threshold: Floats, group: Integers, groups: int, active: Booleans
 ) -> tuple[Floats, Floats]:
-    """Each group's lowest threshold (0 if none is active), and each item's height above it."""
+    """Least threshold of each group's active items (0 without any), and each item's height
+    above.
+    """
     base = np.full(groups, np.inf)
     high = threshold if active.all() else np.where(active, threshold, np.inf)
     np.minimum.at(base, group, high)
@@ -121,8 +123,8 @@ def lowest(
 def rise_of(
     slope: Floats, gap: Floats, group: Integers, budget: Floats, active: Booleans
 ) -> Floats:
-    """Root (groups,) of sum slope (rise - gap)+ = budget over a group's active items; inf without
-    items.
+    """Rise (groups,) above each group's least threshold at which its active items cost the budget;
+    inf without items.
 
     What is solved for is the rise above the group's lowest threshold, not the level itself, in
     which a small budget would drown where 1 - f is tiny.
@@ -148,7 +150,7 @@ def rise_of(
 
 
 def least_price(price: Floats) -> float:
-    """Least price that a best reply assumes for a core, also where the price is 0."""
+    """Least price of a core that a best reply assumes, also where the actual price is 0."""
     return _FREE * max(float(price.max()), 1e-200)
 
 
@@ -166,7 +168,7 @@ def best_reply(market: Market, price: Floats) -> Fill:
 
 
 def reply_utilities(market: Market, reply: Fill) -> Floats:
-    """(n,) utility of the best replies, jobs with f = 0 at full speed."""
+    """(n,) utility of each user's best reply, jobs with f = 0 at full speed."""
     serial = np.where(market.parallel_fraction == 0, market.work, 0.0)
     return user_utilities(market, reply.amount) + total_by(market.user, serial, market.users)
 

@@ -96,7 +96,7 @@ class Simulation(Solution):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Flow(Solution):
-    """Long-run rates: how many tasks a second of each class go from their data to each processor.
+    """Long-run rates of tasks per second of each class from their data's memory to each processor.
 
     Parameters
     ----------

@@ -55,8 +55,7 @@ def link_energy(
 
 @validate_options
 def throughput_bound(instance: Numa, price: Floats) -> float:
-    """The most throughput any placement can sustain, bounded by prices of processors' time: any
-    prices >= 0 prove one.
+    """Upper bound on the throughput of any placement, by any prices >= 0 of processors' time.
 
     A task of class k with data at l costs at least v[k, l] = min over p of service x slowdown x
     price[p], and a second of the server is worth sum of cores x price; so throughput <= cores
@@ -70,7 +69,7 @@ def throughput_bound(instance: Numa, price: Floats) -> float:
 
 
 def power_bound(instance: Numa, throughput: float, price: Floats, energy: Floats) -> float:
-    """The least link power [W] of any placement at a throughput, by prices [W per core], any >= 0.
+    """Lower bound on any placement's link power [W] at a throughput, by prices >= 0 [W per core].
 
     Serving a task costs at least v[k, l] = min over p of energy + service x slowdown x price[p];
     what the cores' time is worth is subtracted again: power >= throughput x mean of v - cores
@@ -91,7 +90,7 @@ def most_power(instance: Numa, throughput: float, energy: Floats) -> float:
 
 @validate_options
 def saturated_throughput(instance: Numa, policy: str) -> float:
-    """Tasks a second that a policy serves from an endless backlog without a refusal limit.
+    """Throughput [tasks/s] of a policy with an endless backlog and without a refusal limit.
 
     A core that frees takes the oldest task that accepts it, whose data is in any memory within
     reach alike, if the data is uniform: cores over the mean service time of such tasks. K-means on
@@ -126,8 +125,8 @@ def scale(
     pcie_hops: Hops = THESIS.pcie_hops,
     **options: object,
 ) -> float:
-    """Bound on an objective: all cores busy with local data for rates, all data at the largest
-    distance for power, else 1.
+    """Upper bound on an objective: all cores busy with local data for rates, all data at the
+    largest distance for power, else 1.
 
     Parameters
     ----------

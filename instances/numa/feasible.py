@@ -16,8 +16,8 @@ ROUNDING = 1e-6
 
 @validate_options
 def check(instance: Numa, solution: Simulation | Flow) -> None:
-    """Raise InfeasibleSolution, naming the first broken rule, unless tasks are conserved
-    and no core does more than it can.
+    """Raise InfeasibleSolution, naming the first broken rule, unless tasks are conserved and no
+    core is overloaded.
     """
     if isinstance(solution, Flow):
         _check_flow(instance, solution)
@@ -109,7 +109,9 @@ def _check_simulation(instance: Numa, run: Simulation) -> None:
 
 
 def _check_refusals(instance: Numa, run: Simulation) -> None:
-    """Check that no task refuses more often than the limit or runs farther than it accepts."""
+    """Raise InfeasibleSolution for a task that refuses more often than the limit or runs farther
+    than it accepts.
+    """
     if run.refused > instance.refusal_limit * max(run.served.sum(), 1):
         raise InfeasibleSolution(
             f"{run.refused} refusals by {run.served.sum()} tasks; the limit is "
@@ -124,8 +126,8 @@ def _check_refusals(instance: Numa, run: Simulation) -> None:
 
 
 def reach(instance: Numa, policy: str) -> int:
-    """Farthest distance at which a task that still refuses accepts a core: Local 0, IP-1 1, IP-2
-    the blade, IB any.
+    """Largest distance from its data at which a task that still refuses accepts a core: Local 0,
+    IP-1 1, IP-2 the blade, IB any.
 
     On a mesh of more than two hops across, IP-2 refuses only another blade.
 
@@ -145,14 +147,14 @@ def reach(instance: Numa, policy: str) -> int:
 
 
 def processor_work(instance: Numa, solution: Flow) -> Floats:
-    """Work of each processor's cores [s/s] by the flows, shape (P,)."""
+    """Work (P,) of each processor's cores under the flows of tasks, in core seconds per second."""
     each = instance.service_mean[:, None, None] * instance.slowdown[:, instance.distance]
     work: Floats = (solution.flow * each).sum(axis=(0, 1))
     return work
 
 
 def flow_by_distance(instance: Numa, solution: Flow) -> Floats:
-    """(K, D) tasks a second of each class at each distance from their data."""
+    """(K, D) tasks per second of each class at each distance from their data."""
     ranges = range(instance.blade_distance + 1)
     return np.stack(
         [(solution.flow * (instance.distance == d)).sum(axis=(1, 2)) for d in ranges], axis=1
@@ -162,7 +164,7 @@ def flow_by_distance(instance: Numa, solution: Flow) -> Floats:
 def answer_table(
     instance: Numa, solution: Simulation | Flow, most: int | None = None
 ) -> AnswerTable:
-    """The share of each class's tasks at each distance from their data."""
+    """Table of the share of each class's tasks that run at each distance from their data."""
     if isinstance(solution, Simulation):
         counts, window, who = solution.served.astype(float), solution.window, solution.policy
     else:

@@ -29,8 +29,8 @@ def classes_csv(
     scv: Annotated[float, AtLeast(0)] | None = None,
     queues: Queues = "one",
 ) -> Numa:
-    """Classes of tasks as `class,share,service_mean,ht1,pcie,bandwidth` (see Numa), and perhaps
-    where their data lies as `memory,share`.
+    """Read classes of tasks as `class,share,service_mean,ht1,pcie,bandwidth` (see Numa), and
+    perhaps where their data lies as `memory,share`.
 
     Shares are taken in proportion; a memory without a row holds no data, and without a table all
     hold as much.

@@ -22,7 +22,7 @@ Count = Annotated[int, AtLeast(1)]
 @validate_options
 @dataclass(frozen=True)
 class Traffic:
-    """Arrivals, service times, and queues of tasks.
+    """Settings of the arrivals, service times and queues of generated tasks.
 
     Attributes
     ----------
@@ -140,7 +140,7 @@ def chosen_benchmarks(text: str) -> list[Benchmark]:
 
 @validate_options
 def location_share(data: Data, hot: float, blades: int, rows: int, columns: int) -> Floats:
-    """(L,) share of the tasks with data in each memory."""
+    """(L,) share of the tasks whose data is in each memory."""
     memories = blades * rows * columns
     within = {"uniform": memories, "hot-memory": 1, "hot-blade": rows * columns}
     first = min(within[data], memories)

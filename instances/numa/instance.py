@@ -153,12 +153,12 @@ class Numa(Instance["Simulation | Flow"]):
 
     @property
     def processors(self) -> int:
-        """P = L, the number of processors and of memories."""
+        """P = L, the number of processors and of their memories."""
         return self.blades * self.rows * self.columns
 
     @property
     def all_cores(self) -> int:
-        """Cores of the whole server."""
+        """Number of cores of the whole server."""
         return self.processors * self.cores
 
     @property
@@ -183,7 +183,7 @@ class Numa(Instance["Simulation | Flow"]):
 
     @property
     def load(self) -> float:
-        """Arriving work over the capacity of all cores, for local tasks."""
+        """Arriving work of tasks with local data over the capacity of all cores."""
         return self.rate * self.mean_service / self.all_cores
 
     @property
@@ -193,7 +193,7 @@ class Numa(Instance["Simulation | Flow"]):
         return self.load > 1 or (self.load == 1 and not clockwork)
 
     def summary(self) -> dict[str, object]:
-        """Facts for people: size, load, data."""
+        """Facts for `cotenant show`: size, load, and where the data is."""
         spread = "uniform" if np.allclose(self.location_share, 1 / self.processors) else "uneven"
         limit = "none" if self.refusal_limit == np.inf else f"{self.refusal_limit:.0f}"
         return {
@@ -217,7 +217,7 @@ class Numa(Instance["Simulation | Flow"]):
 
 
 def mesh_distance(blades: int, rows: int, columns: int) -> Integers:
-    """(P, P) hops between the processors of a mesh, rows + columns - 1 between blades."""
+    """(P, P) hops between the processors of a blade's mesh; rows + columns - 1 between blades."""
     place = np.arange(blades * rows * columns)
     blade, row, column = place // (rows * columns), place // columns % rows, place % columns
     hops = np.abs(row[:, None] - row) + np.abs(column[:, None] - column)
@@ -225,7 +225,7 @@ def mesh_distance(blades: int, rows: int, columns: int) -> Integers:
 
 
 def _valid_scv(law: str, name: str, scv: float | None) -> float | None:
-    """Squared coefficient of variation to store; None if the law determines it."""
+    """Squared coefficient of variation of service times to store; None if the law determines it."""
     fixed = _FIXED_SCV.get(law)
     if fixed is not None and scv not in (None, fixed):
         raise InvalidInstance(

@@ -11,7 +11,7 @@ def _constant(value: float, unit: str, source: str) -> Any:
 
 
 class Constant(NamedTuple):
-    """Row of the table of constants."""
+    """One physical constant of the technology model: name, value, unit, source."""
 
     name: str
     value: float
@@ -76,7 +76,7 @@ class Technology:
     instructions_per_cycle: float = _constant(1.0, "per cycle", "4.5.1")
 
     def constants(self) -> list[Constant]:
-        """Every constant: name, value, unit, source."""
+        """List every constant of the technology model with its value, unit and source."""
         return [
             Constant(f.name, getattr(self, f.name), f.metadata["unit"], f.metadata["source"])
             for f in fields(self)
@@ -84,17 +84,17 @@ class Technology:
 
     @property
     def ht_one_hop(self) -> float:
-        """Round trip over one HyperTransport hop [ns], without DRAM."""
+        """Latency [ns] of a round trip over one HyperTransport hop, without DRAM."""
         return 2 * (self.ht_transmit + self.ht_wire + self.ht_receive)
 
     @property
     def extra_hop(self) -> float:
-        """Cost of each hop after the first, as a fraction of the first (0.3)."""
+        """Latency of each HyperTransport hop after the first, as a fraction of the first (0.3)."""
         return self.ht_two_hops / self.ht_one_hop - 1
 
     @property
     def service_mean(self) -> float:
-        """Seconds of a task whose data is local (0.04)."""
+        """Mean service time [s] of a task whose data is local (0.04)."""
         return self.instructions / (self.clock * self.instructions_per_cycle)
 
 

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 
 class Benchmark(NamedTuple):
-    """Row of Table 4.2.
+    """One benchmark of the thesis's Table 4.2: its remote memory traffic and remote service times.
 
     `intensity` is "EMI", "MI" or "CI" (extremely memory-, memory-, compute-intensive), `bandwidth`
     the demand for remote memory [MB/s], `ht1` and `pcie` the service time one HyperTransport hop

@@ -17,8 +17,8 @@ Array = npt.NDArray[Any]
 
 @compiled
 def in_order(order: Array, kind: Array, workers: Array, idle: Array, left: Array) -> Array:
-    """(n, C) jobs in configurations, which are tried in an order of entries of that table, each for
-    as many idle jobs as there are devices for.
+    """Number (n, C) of jobs in each configuration, tried in an order of entries of that table, each
+    for as many idle jobs as there are devices for.
 
     Parameters
     ----------
@@ -37,8 +37,8 @@ def in_order(order: Array, kind: Array, workers: Array, idle: Array, left: Array
 
 @compiled
 def by_gain(utility: Array, kind: Array, workers: Array, idle: Array, left: Array) -> Array:
-    """(n, C) jobs in configurations, which are changed by the most utility per further device; the
-    further parameters are those of `in_order`.
+    """Number (n, C) of jobs in each configuration, changed by the most utility per further device;
+    the further parameters are those of `in_order`.
     """
     number = np.zeros(utility.shape, dtype=np.int64)
     heap = [(-np.inf, i, -1) for i in range(len(idle)) if idle[i]]

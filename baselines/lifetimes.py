@@ -135,7 +135,7 @@ def _placed(
 
 
 def expected_by_type(instance: Lifetimes) -> Integers:
-    """(n,) expected end of each VM with the geometric mean life of VMs of its type that ended
+    """Expected end (n,) of each VM with the geometric mean life of VMs of its type that ended
     before its start; its start if there is none.
     """
     expected, life = instance.start.copy(), np.log(instance.end - instance.start)

@@ -57,7 +57,7 @@ def drain(
 
 
 def _in_pool(state: ClusterState, pool: str) -> list[str]:
-    """The nodes with a value of a label, given as LABEL=VALUE."""
+    """Nodes with a value of a label, given as LABEL=VALUE."""
     label, _, value = pool.partition("=")
     values = sorted({node.labels[label] for node in state.nodes if label in node.labels})
     if value not in values:
@@ -71,7 +71,7 @@ def _in_pool(state: ClusterState, pool: str) -> list[str]:
 
 
 def _states_and_nodes(names: list[str], pool: str | None) -> tuple[list[str], list[str]]:
-    """The files of a state and the nodes after them; refused in another order."""
+    """Files of a state and the names of nodes after them; refused in another order."""
     from ..instances.problem.errors import InvalidFile
     from ..instances.problem.reading import is_standard_input
 

@@ -1,4 +1,4 @@
-"""What the commands of `advise` share: how a state is read, and how an answer is shown."""
+"""Options that the commands of `advise` share: how a state is read, and how an answer is shown."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ States = Annotated[list[str], "STATE..."]
 @validate_options
 @dataclass(frozen=True)
 class AdviceSettings:
-    """What every question about a cluster is asked with, from the file of `--settings`.
+    """Settings of every question about a cluster, from the file of `--settings`.
 
     Attributes
     ----------
@@ -73,7 +73,7 @@ class StateOptions:
 
     @cached_property
     def rare(self) -> AdviceSettings:
-        """The settings of the file."""
+        """Settings from the file of `--settings`."""
         return read_settings(AdviceSettings, self.settings)
 
     def read(self, states: list[str]) -> ClusterState:
@@ -215,7 +215,7 @@ class ShowOptions:
         return answer
 
     def _write_plan(self, found: Shown) -> str | None:
-        """Write the plan where it is wished for; return what to run, where that is.
+        """Write the plan where it is requested; return the commands to run, where requested.
 
         Raises
         ------

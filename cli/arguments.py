@@ -1,4 +1,4 @@
-"""Arguments and options that several commands share; `command.SHARED` says what they mean."""
+"""Arguments and options that several commands share; `command.SHARED` has their meanings."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ As = Annotated[Form, "--format"]
 
 
 def listed(given: list[str] | None) -> list[str]:
-    """Names with commas between them, or given one by one."""
+    """Names separated by commas, or given one by one, as a list."""
     return [name for each in given or [] for part in each.split(",") if (name := part.strip())]
 
 

@@ -1,4 +1,4 @@
-"""How commands exit."""
+"""Exit codes of commands, and the exit after an interrupt."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ kept: list[str] = []
 
 
 def leave_interrupted(what: str) -> NoReturn:
-    """Say what an interrupt left, and leave."""
+    """Say what an interrupt left unfinished, and exit."""
     import typer
 
     from ..analysis.report.console import say

@@ -43,7 +43,7 @@ width : width of the line that tables of --format latex must fit
 
 
 def command(function: Callable[..., None]) -> Callable[..., None]:
-    """Make a function one that typer takes for a command.
+    """Convert a plain function to one that typer accepts as a command.
 
     The summary of its docstring is the command's help, and the entries under Parameters are the
     help of its arguments, which are the parameters before the `*`, and of its options. Beside the
@@ -105,7 +105,7 @@ def _options_of(kind: type[Any]) -> Iterator[inspect.Parameter]:
 
 
 def _declared(entry: inspect.Parameter, words: Mapping[str, str]) -> inspect.Parameter:
-    """A parameter with the annotation that typer reads."""
+    """Parameter of a command with the annotation that typer reads."""
     hint = entry.annotation
     if hint is typer.Context:
         return entry
@@ -131,12 +131,12 @@ def _declared(entry: inspect.Parameter, words: Mapping[str, str]) -> inspect.Par
 
 
 def _marks(hint: Any) -> tuple[Any, ...]:
-    """Parts of an annotation beside the type."""
+    """Parts of an annotation beside its type."""
     return typing.get_args(hint)[1:] if typing.get_origin(hint) is Annotated else ()
 
 
 def _plain(hint: Any, name: str, metavar: str) -> Any:
-    """The type that typer knows: without marks, named values as texts or as a choice."""
+    """Type of a parameter for typer: without marks, named values as texts or as a choice."""
     if typing.get_origin(hint) is Annotated:
         return _plain(typing.get_args(hint)[0], name, metavar)
     if typing.get_origin(hint) in (typing.Union, types.UnionType):
@@ -149,5 +149,5 @@ def _plain(hint: Any, name: str, metavar: str) -> Any:
 
 
 def _sentence(words: str) -> str:
-    """An entry of a docstring as a sentence."""
+    """Entry of a docstring's Parameters section as a sentence."""
     return f"{words[:1].upper()}{words[1:]}{'' if words.endswith('.') else '.'}"

@@ -119,7 +119,7 @@ GROUPS: dict[str, tuple[str, Callable[[], dict[str, Callable[..., None]]]]] = {
 
 
 class _Group(TyperGroup):
-    """A command of commands, which are loaded when it is asked for."""
+    """Command with subcommands, which are loaded when it is called."""
 
     @property
     def commands(self) -> Any:
@@ -127,7 +127,7 @@ class _Group(TyperGroup):
 
     @commands.setter
     def commands(self, _: object) -> None:
-        """There are none yet."""
+        """Commands of the group that are known before it is loaded: none."""
 
 
 @cache

@@ -61,13 +61,13 @@ EXAMPLES = {
 
 
 def examples_of(command: str) -> str:
-    """The last paragraph of a command's help."""
+    """Last paragraph of a command's help: its examples."""
     lines = EXAMPLES[command].splitlines()
     return "\n".join(["\b", "Examples:", *(f"  cotenant {line}" for line in lines)])
 
 
 class Sections(TyperGroup):
-    """The whole command line, whose help lists the commands by what they are for."""
+    """Group of all commands, whose help lists the commands by purpose."""
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
         """Write a section for each of `SECTIONS`."""
@@ -104,7 +104,7 @@ class Readers(TyperCommand):
 
 
 def _with_options(functions: Mapping[str, str]) -> list[tuple[str, str]]:
-    """Names of functions, each with its options in a line."""
+    """Names of functions, each with its options on one line."""
     from ..instances.problem.options import described
     from ..instances.problem.registry import resolve
 

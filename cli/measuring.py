@@ -135,7 +135,7 @@ def profiles(
 
 
 def _print_summary(summary: Summary, store: Path) -> None:
-    """The end of a campaign in a table of facts."""
+    """Print the end of a measurement campaign as a table of facts."""
     from ..analysis.report.tables import facts_table
     from ..instances.problem.emitted import file_word
 

@@ -87,7 +87,7 @@ def queue(
 
 
 def status_words(status: QueueStatus) -> str:
-    """A queue's standing, in lines for a terminal of 80 columns."""
+    """Progress of a queue, in lines for a terminal of 80 columns."""
     words = (
         f"epoch {status.epoch}  queue {status.waiting}  machines {status.running}/{status.machines}"
         f"  done {status.done}"
@@ -107,7 +107,7 @@ def status_words(status: QueueStatus) -> str:
 
 
 def _print_summary(summary: Summary, store: Path) -> None:
-    """The end of a queue in a table of facts."""
+    """Print the end of a queue as a table of facts."""
     from ..analysis.report.tables import facts_table
 
     states = summary.states

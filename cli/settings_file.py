@@ -1,4 +1,4 @@
-"""Settings that a command takes from a TOML file, for what is asked for rarely."""
+"""Rarely used settings of a command, from a TOML file."""
 
 from __future__ import annotations
 

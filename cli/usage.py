@@ -1,4 +1,4 @@
-"""What is said of a command line that cannot be read: beside what is wrong, what would be right."""
+"""Messages for a command line that cannot be read: what is wrong, and what would be right."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def option_hint(word: str) -> str:
 
 
 def _no_value(command: Any, option: str, arguments: Sequence[str]) -> str:
-    """Say which value an option without one expects."""
+    """Message on which value an option without one expects."""
     for word in arguments:
         command = getattr(command, "commands", {}).get(word, command)
     for each in command.params:
@@ -97,7 +97,7 @@ def _names(context: Any, parameter: Any) -> list[str]:
 
 
 def _given(parameter: Any, arguments: Sequence[str]) -> str:
-    """Find the value that was written for an option; "" if none."""
+    """Value that was written for an option; "" if none."""
     for index, word in enumerate(arguments):
         name, equals, value = word.partition("=")
         if name in parameter.opts:

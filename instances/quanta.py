@@ -63,17 +63,17 @@ class Quanta(Instance["Slices"]):
 
     @property
     def capacity(self) -> int:
-        """The slices that there are in each quantum."""
+        """Number of slices in each quantum."""
         return len(self.demand) * self.share
 
     @property
     def active(self) -> npt.NDArray[np.bool_]:
-        """(n,) whether a user ever wants a slice; no objective is about others."""
+        """Whether each user (n,) ever wants a slice; no objective is about others."""
         return np.asarray(self.demand.any(axis=1))
 
     @property
     def most_useful(self) -> int:
-        """The most slices that can be of use in all quanta together."""
+        """Maximum number of slices that can be of use in all quanta together."""
         return int(np.minimum(self.demand.sum(axis=0), self.capacity).sum())
 
     def summary(self) -> dict[str, object]:
@@ -132,7 +132,7 @@ def check(instance: Quanta, solution: Slices) -> None:
 
 
 def scale(instance: Quanta, objective: str, **options: object) -> float:
-    """Largest mean of a user's slices."""
+    """Scale of an objective: the largest possible mean of a user's slices."""
     return instance.most_useful / int(instance.active.sum())
 
 
@@ -180,7 +180,7 @@ def quanta_csv(path: PathLike, *, share: Annotated[int, AtLeast(1)]) -> Quanta:
 
 
 def answer_table(instance: Quanta, solution: Slices, most: int | None = None) -> AnswerTable:
-    """A row for each user in each quantum in which it wants something, quantum by quantum."""
+    """Rows of each user in each quantum in which it wants something, quantum by quantum."""
     total = np.where(instance.active, solution.slices.sum(axis=1), np.inf)
     poor, wants = int(total.argmin()), np.argwhere(instance.demand.T)
     rows = tuple(

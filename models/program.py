@@ -120,7 +120,8 @@ class LinearProgram:
 
 
 def unit_of(numbers: npt.ArrayLike) -> float:
-    """Unit for absolute tolerances on some numbers: the largest is from 1 to 2**31 in it.
+    """Unit for absolute tolerances on some numbers, in which the largest of them is from 1 to
+    2**31.
 
     A power of two, so that nothing is rounded; 1 where all numbers are 0 or infinite.
     """
@@ -240,7 +241,7 @@ class ProgramBuilder:
         self.sums(len(row), *((row, columns, values) for columns, values in terms), upper=upper)
 
     def products(self, product: npt.ArrayLike, left: npt.ArrayLike, right: npt.ArrayLike) -> None:
-        """Add product = left x right, column by column."""
+        """Add constraints product = left x right, column by column."""
         self._products.append(
             np.stack([np.asarray(part, dtype=np.int64) for part in (product, left, right)], axis=1)
         )
@@ -322,7 +323,7 @@ def from_pyomo(model: Any) -> LinearProgram:
 
 
 def _impossible() -> LinearProgram:
-    """Infeasible program."""
+    """Program that is infeasible."""
     builder = ProgramBuilder()
     builder.row(builder.columns(1, upper=1.0, names=["contradiction"]), lower=2.0)
     return builder.build()

@@ -105,7 +105,7 @@ def paper_folder(page: Path) -> Path:
 
 
 def findings(row: ExperimentRow) -> list[Finding]:
-    """Findings of a row."""
+    """Findings of an experiment's stored row."""
     return [Finding(**entry) for entry in row["findings"]]
 
 
@@ -245,7 +245,7 @@ def listing() -> dict[str, Any]:
 
 
 def about(seconds: float) -> str:
-    """Time in words: seconds below two minutes, else minutes."""
+    """Text of a time: seconds below two minutes, else minutes."""
     return f"{seconds:.0f} s" if seconds < 120 else f"{seconds / 60:.0f} min"
 
 

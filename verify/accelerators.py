@@ -77,7 +77,7 @@ class Shares:
             self._answer(fields(case.witness, "over shares", what="the answer"))
 
     def rows(self, name: str, length: int) -> list[object]:
-        """Field of the instance that is a list."""
+        """Field of the instance that is a list, one row a type."""
         return listed(self.document[name], name, length)
 
     def numbers(self, name: str, usual: int) -> list[Fraction]:
@@ -223,7 +223,7 @@ class Shares:
         return [u * shares[o] / total[o] if total[o] else u for u, o in each]
 
     def times(self) -> tuple[list[Fraction], list[Fraction]]:
-        """Steps left of each type, and seconds since submission."""
+        """Remaining steps of each type, and seconds since submission."""
         refuse_if(self.document.get("steps") is None, "the instance has no steps")
         steps = self.numbers("steps", 1)
         refuse_if(min(steps) <= 0, "steps are not above 0")
@@ -307,7 +307,7 @@ def _ratio(case: ProofCase, given: Shares, unit: list[Fraction]) -> CheckedLevel
 
 
 def max_min(case: ProofCase) -> list[CheckedLevel]:
-    """Check the largest least normalized throughput."""
+    """Check the maximum of the least normalized throughput."""
     given = Shares(case)
     return [_ratio(case, given, given.entitled())]
 
@@ -321,8 +321,8 @@ def makespan(case: ProofCase) -> list[CheckedLevel]:
 
 
 def finish_time(case: ProofCase) -> list[CheckedLevel]:
-    """Check the least worst finish-time ratio r = (elapsed + steps / throughput) / due, with due
-    the time in 1/n of the cluster.
+    """Check the minimum of the worst finish-time ratio r = (elapsed + steps / throughput) / due,
+    with due the time in 1/n of the cluster.
 
     A ratio below r asks for more than steps / (r due - elapsed) of each job. If that, of the jobs
     whose steps are worth anything, is worth no less than all that there is, r is a bound.
@@ -353,11 +353,12 @@ def finish_time(case: ProofCase) -> list[CheckedLevel]:
 def _levels(
     case: ProofCase, given: Shares, unit: list[Fraction], in_order: bool
 ) -> list[CheckedLevel]:
-    """Check levels of types. If no job of this level's types, or of earlier ones, has less than in
-    the answer, then no job of this level has more than the bound. The first level is also bounded
-    by the total price, as the least of all jobs. Jobs of different entities (not `in_order`) may
-    stop together with different throughputs: the bound is then the least of them times the largest
-    factor by which one of them can increase.
+    """Check levels of types of which each maximizes the least throughput after the earlier ones. If
+    no job of this level's types, or of earlier ones, has less than in the answer, then no job of
+    this level has more than the bound. The first level is also bounded by the total price, as the
+    least of all jobs. Jobs of different entities (not `in_order`) may stop together with different
+    throughputs: the bound is then the least of them times the largest factor by which one of them
+    can increase.
 
     If a job of type i had more, others than i of these types no less, then all were worth more than
     there is. If besides the types of later levels, and those of none, have no less than these here,
@@ -407,13 +408,13 @@ def _levels(
 
 
 def leximin(case: ProofCase) -> list[CheckedLevel]:
-    """Check the largest least normalized throughput, then the next levels."""
+    """Check the maximum of the least normalized throughput, then the later levels."""
     given = Shares(case)
     return _levels(case, given, given.entitled(), True)
 
 
 def hierarchical(case: ProofCase) -> list[CheckedLevel]:
-    """Check the largest least throughput by weights of entities, then the later levels."""
+    """Check the maximum of the least throughput by weights of entities, then the later levels."""
     given = Shares(case)
     return _levels(case, given, given.of_entities(), False)
 

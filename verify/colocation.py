@@ -64,7 +64,7 @@ class Colocation(PairCosts):
             raise Refused("the answer does not place every agent once, or leaves too many alone")
 
     def beside(self) -> list[tuple[int, int, int]]:
-        """Paired agents of the answer as (a, penalty of such an agent, number of a-agents)."""
+        """Paired agents of the answer: (a, penalty of such an agent, number of a-agents)."""
         sides = [*self.pairs, *((b, a, number) for a, b, number in self.pairs)]
         return [(a, whole(self.penalty[a][b], "penalty"), number) for a, b, number in sides]
 

@@ -24,14 +24,14 @@ class Gains:
             raise Refused("alpha is below 0, or its mode is not known")
 
     def most(self, old: int) -> int:
-        """Largest penalty by which an agent at `old` gains (all penalties are integers)."""
+        """Largest penalty by which an agent at penalty `old` gains (all penalties are integers)."""
         unit, mode = self.given.unit, self.mode
         base = abs(old) if mode == "relative-penalty" else unit
         base -= old if mode == "relative-throughput" else 0
         return old - self.alpha.numerator * base // self.alpha.denominator - 1
 
     def tempted(self) -> list[tuple[int, int, list[int]]]:
-        """Agents of the answer by type a and penalty: a, number, and types by which they gain."""
+        """Agents of the answer by type a and penalty, as (a, number, types by which they gain)."""
         given = self.given
         alone = [(a, given.single, n) for a, n in enumerate(given.singles) if n and given.left]
         found = []
@@ -154,7 +154,9 @@ class Deletions:
         return min(i, j) * self.size + max(i, j)
 
     def _odd(self, after: list[int], changed: set[int], gone: set[int]) -> int:
-        """O of a partition, checked stable when `gone` may not share; only `changed` is new."""
+        """Odd parties O of a partition, checked stable when `gone` may not share; only `changed` is
+        new.
+        """
         refuse_if(sorted(after) != list(range(self.size)), "a partition is none")
         before = sorted(range(self.size), key=after.__getitem__)
         before_penalty = [self.penalty[i][j] if i != j else None for i, j in enumerate(before)]
@@ -329,17 +331,17 @@ def by_agent(case: ProofCase, agents: bool) -> list[CheckedLevel]:
 
 
 def blocking_agents(case: ProofCase) -> list[CheckedLevel]:
-    """See `by_agent`."""
+    """Check the fewest agents in blocking pairs; see `by_agent`."""
     return by_agent(case, True)
 
 
 def most_blocking(case: ProofCase) -> list[CheckedLevel]:
-    """See `by_agent`."""
+    """Check the least number of blocking pairs of the agent in most; see `by_agent`."""
     return by_agent(case, False)
 
 
 def minimum_regret(case: ProofCase) -> list[CheckedLevel]:
-    """Check the least worst penalty of an agent among answers without a blocking pair.
+    """Check the least maximum penalty of an agent among answers without a blocking pair.
 
     In an answer without blocking pair whose penalties are all less than this one's worst, w,
     everyone has a partner if being alone is no better than w. It is an answer too, and without

@@ -25,17 +25,17 @@ LEVELS = "largest_excess min, nucleolus_distance min"
 
 
 def all_changes(players: int) -> list[list[int]]:
-    """Basis of the changes of a division by player: these, their multiples and sums."""
+    """Basis of the changes of a division by player: all changes are sums of multiples of these."""
     return [[-1, *(int(i == j) for j in range(1, players))] for i in range(1, players)]
 
 
 def change(y: list[int], mask: int) -> int:
-    """Increase of a coalition's payment by a change."""
+    """Increase of the payment of a coalition by a change of the division."""
     return sum(part for i, part in enumerate(y) if mask >> i & 1)
 
 
 def settled(free: list[list[int]], mask: int) -> list[list[int]]:
-    """Basis of the free changes that keep the payment of a coalition."""
+    """Basis of the free changes of a division that keep the payment of a coalition."""
     by = [change(y, mask) for y in free]
     lost = next((k for k, amount in enumerate(by) if amount), None)
     if lost is None:

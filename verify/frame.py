@@ -43,7 +43,7 @@ class ProofCase:
         self.document, self.options, self.witness, self.steps = document, options, witness, steps
 
     def each(self, level: int, **kinds: str) -> "map[tuple[str, Step]]":
-        """Kind and fields of the steps of a level, in order."""
+        """Kind and fields of each step of a level, in order."""
         steps = self.steps[level] if level < len(self.steps) else []
         return map(lambda step: step_of(step, **kinds), steps)
 
@@ -80,7 +80,7 @@ def step_of(value: object, **kinds: str) -> tuple[str, Step]:
 
 
 def _stated(claimed: object, proved: Fraction | None, lower: bool, what: str) -> Fraction | None:
-    """Claimed number, which must be the proved one or slightly less (`lower`) or more."""
+    """Claimed number, which must be the proved one or slightly lower (`lower`) or higher."""
     if claimed is None:
         return None
     number = rational(claimed, what)
@@ -91,7 +91,7 @@ def _stated(claimed: object, proved: Fraction | None, lower: bool, what: str) ->
 
 
 def shown(value: Fraction | None) -> str:
-    """Number as text for people."""
+    """Text of a number for people."""
     try:
         return "nothing" if value is None else f"{float(value):.12g}"
     except OverflowError:

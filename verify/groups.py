@@ -179,7 +179,7 @@ class Groups:
             raise Refused("the answer does not place every job once, or takes too many machines")
 
     def mean(self, total: int) -> Fraction:
-        """Mean of a total over the jobs."""
+        """Mean over the jobs of a total in units."""
         return Fraction(total, self.unit * self.jobs)
 
     def pairs(self) -> PairCosts:

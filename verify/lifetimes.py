@@ -18,7 +18,7 @@ from .reading import MOST_PRICE, Step, charge, fields, refuse_if, whole, wholes
 
 
 class Trace:
-    """Instance: demands and capacity, and the VMs that start and end at each instant."""
+    """Instance of lifetimes: demands, capacity, and VMs that start and end at each instant."""
 
     def __init__(self, case: ProofCase) -> None:
         needed, others = "demand capacity kind start end", "predicted_end resources names"

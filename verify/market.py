@@ -69,7 +69,7 @@ class Market:
         return wholes(numbers, what, None, 0), over
 
     def sums(self, index: list[int], values: list[int], size: int) -> list[int]:
-        """Sums of the values by index."""
+        """Sums of values by index, such as by server."""
         total = [0] * size
         for place, value in zip(index, values, strict=True):
             total[place] += value
@@ -80,7 +80,7 @@ class Market:
         return self.sums(self.user, values, len(self.budget))
 
     def value(self, job: int, cores: int, over: int = 1) -> int:
-        """Job's w s(x), rounded down, with `cores` / `over` cores."""
+        """Value w s(x) of a job, rounded down, with `cores` / `over` cores."""
         f, scale = self.fraction[job], self.work[job] * GRID * self.one
         return scale * cores // ((f * over + (self.one - f) * cores) or 1)
 
@@ -90,7 +90,7 @@ class Market:
         return [self.value(job, x, self.over) for job, x in enumerate(cores)]
 
     def tangents(self, step: Step) -> tuple[list[int], list[int]]:
-        """w r(t) and w s'(t) of the jobs, rounded up."""
+        """Tangents w r(t) and w s'(t) of the jobs, rounded up."""
         points, over = self.points(step["at"], "at") if "at" in step else (self.cores, self.over)
         rest, slope, one = [], [], self.one
         for f, w, t in zip(self.fraction, self.work, points, strict=True):
@@ -102,7 +102,7 @@ class Market:
         return rest, slope
 
     def most(self, rest: list[int], slope: list[int]) -> int:
-        """Right side of (2), rounded up; `rest` and `slope` include the weights."""
+        """Right side of inequality (2), rounded up; `rest` and `slope` include the weights."""
         top = [0] * len(self.capacity)
         for server, number in zip(self.server, slope, strict=True):
             top[server] = max(top[server], number)
@@ -337,7 +337,7 @@ class Boxes:
         return left
 
     def root(self) -> Box:
-        """Box of all answers."""
+        """Box that contains all answers."""
         jobs = zip(self.market.server, self.market.work, strict=True)
         return [0] * len(self.market.work), [self.room[j] if w else 0 for j, w in jobs]
 
@@ -349,7 +349,7 @@ class Boxes:
         return [(below, self.goals(ratio), above) for below, ratio, above in levels]
 
     def goals(self, ratio: Fraction) -> dict[int, tuple[Fraction, int]]:
-        """Utility of each user at a ratio, and its floor in the units of the tables."""
+        """Goal of each user, its utility at a ratio, and its floor in the units of the tables."""
         charge(30 * len(self.worth))
         return {i: (ratio * b, ratio * b * self.market.unit // 1) for i, b in self.worth.items()}
 

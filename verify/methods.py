@@ -1,4 +1,4 @@
-"""Checkers of the methods by file. Only the files of a proof's problem are loaded."""
+"""Table of the checkers of all methods, by file. Only the files of a proof's problem are loaded."""
 
 from .frame import Methods, ProofFile
 from .reading import MOST_WORK, Refused, Unreadable

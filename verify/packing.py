@@ -54,7 +54,7 @@ def on_cards(shares: list[int], cards: int, units: int) -> bool:
 
 
 class Packing:
-    """Instance and answer. None: servers as many as needed, VMs as many as fit.
+    """Instance and answer of a packing proof. None: servers as many as needed, VMs as many as fit.
 
     `services`: what a VM of each type gives that serves one, and the rate that is asked for;
     `owed`: VMs of each type beyond which more are of no use, None: there is no such number.

@@ -72,7 +72,9 @@ class Play:
         return used, max(len(used) * (len(used) * squares / total**2 - 1), Fraction(0))
 
     def variance(self, total: Row) -> Powers:
-        """v^alpha of total counts; for alpha = p/q, the terms to the power p - q, in order."""
+        """Fairness variance v^alpha of total counts; for alpha = p/q, the terms to the power p - q,
+        in order.
+        """
         if total not in self.parts:
             charge((600 + self.digits) * len(total))
             parts = [abs(n * a - b) for n, due in zip(total, self.due, strict=True) for a, b in due]
@@ -82,7 +84,7 @@ class Play:
         return self.parts[total]
 
     def root(self, value: Fraction, k: int, bits: int) -> int:
-        """2^bits times the k-th root, rounded down; Newton's method from above."""
+        """Root of order k times 2^bits, rounded down; Newton's method from above."""
         if (value, k, bits) not in self.roots:
             number = (value.numerator << k * bits) // value.denominator
             guess, lower = 1 << -(-number.bit_length() // k), -1
@@ -154,7 +156,7 @@ class Play:
         return Fraction(worth + len(self.kinds) * high, 2**256)
 
     def play(self) -> list[Row]:
-        """Choices of the servers, in the order of moves."""
+        """Choices of the servers in the subgame-perfect play, in the order of moves."""
         moves, nothing, after = self.choices, (0,) * len(self.cap), self.after
         levels = [{nothing}]
         for place in range(len(moves)):

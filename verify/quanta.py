@@ -22,8 +22,8 @@ from .reading import amount, charge, common, fields, listed, product, rationals,
 def bounds(
     demand: list[list[int]], capacity: int, totals: list[Fraction]
 ) -> tuple[Fraction, int | None]:
-    """Least right side of (1), and that of (3) less its logarithms in units of 1 / GRID, rounded
-    up; None where a total is 0. Each user is a row of `demand` with some demand.
+    """Least right side of inequality (1), and that of (3) less its logarithms in units of 1 / GRID,
+    rounded up; None where a total is 0. Each user is a row of `demand` with some demand.
     """
     left, used, positive = [capacity] * len(demand[0]), 0, min(totals) > 0
     least, excess = Fraction(capacity * len(left)), -len(demand) * GRID

@@ -22,11 +22,11 @@ Step = dict[str, object]
 
 
 class Refused(Exception):
-    """The proof does not prove its claim; the first reason."""
+    """Raised when a proof does not prove its claim, with the first reason."""
 
 
 class Unreadable(Exception):
-    """A file that cannot be read, with the reason."""
+    """Raised for a file that cannot be read, with the reason."""
 
 
 def refuse_if(when: object, why: str) -> None:
@@ -54,7 +54,7 @@ def product(one: int, other: int) -> int:
 
 
 def beyond(numbers: list[int]) -> int:
-    """Total bits of long numbers beyond 63 each."""
+    """Total number of bits of long numbers beyond 63 each."""
     return sum(max(0, number.bit_length() - 63) for number in numbers)
 
 
@@ -65,7 +65,7 @@ class Decimal(str):
 
 
 def read(path: str) -> bytes:
-    """The bytes of a file ("-": standard input), unpacked if it is a gzip file."""
+    """Bytes of a file ("-": standard input), unpacked if it is a gzip file."""
     try:
         with open(0 if path == "-" else path, "rb") as stream:
             packed = stream.peek(2)[:2] == b"\x1f\x8b"
@@ -108,7 +108,7 @@ def parse(data: bytes, decimals: bool) -> Step:
 
 
 def fields(value: object, needed: str, others: str = "", what: str = "a part") -> Step:
-    """Object with all the keys `needed` and no others than these and `others` (space-separated)."""
+    """JSON object with all keys `needed` and none but these and `others` (space-separated)."""
     if not isinstance(value, dict):
         raise Refused(f"{what} is no object")
     for name in [name for name in needed.split() if name not in value]:
@@ -119,26 +119,26 @@ def fields(value: object, needed: str, others: str = "", what: str = "a part") -
 
 
 def listed(value: object, what: str, length: int | None = None) -> list[object]:
-    """List, of a given length if any."""
+    """List of a field, of a given length if any."""
     if not isinstance(value, list) or length not in (None, len(value)):
         raise Refused(f"{what} is no list" + ("" if length is None else f" of {length}"))
     return value
 
 
 def whole(value: object, what: str, least: int | None = None, most: int | None = None) -> int:
-    """Integer within bounds; true and false are refused."""
+    """Integer of a field within bounds; true and false are refused."""
     if type(value) is int and (least is None or value >= least) and (most is None or value <= most):
         return value
     raise Refused(f"{what} is {str(value)[:40]!a}, not a whole number from {least} to {most}")
 
 
 def wholes(value: object, what: str, length: int | None = None, *ends: int | None) -> list[int]:
-    """List of integers within bounds."""
+    """List of integers of a field, each within bounds."""
     return [whole(entry, what, *ends) for entry in listed(value, what, length)]
 
 
 def text_of(value: object, what: str) -> str:
-    """A text."""
+    """Text of a field; anything else is refused."""
     if type(value) is str:
         return value
     raise Refused(f"{what} is no text")
@@ -158,7 +158,7 @@ def rational(value: object, what: str) -> Fraction:
 
 
 def rationals(value: object, what: str, length: int | None = None) -> tuple[list[int], int]:
-    """{"over": d, "numbers": [...]} of a proof: integers with their common denominator d > 0."""
+    """Integers with their denominator d > 0, from {"over": d, "numbers": [...]} in a proof."""
     parts = fields(value, "over numbers", what=what)
     return wholes(parts["numbers"], what, length), whole(parts["over"], f"{what} over", 1)
 

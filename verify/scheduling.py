@@ -51,7 +51,9 @@ class Scheduling:
             free[place] = begin + self.length[j]
 
     def worth(self, start: list[int]) -> tuple[int, list[int]]:
-        """Units of work done before the horizon, and the utility of each organization."""
+        """Units of work that the answer does before the horizon, and the utility of each
+        organization.
+        """
         units, utility = 0, [0] * len(self.machines)
         for begin, length, u in zip(start, self.length, self.owner, strict=True):
             if begin >= 0:
@@ -176,14 +178,14 @@ class Shapley:
         return (((count << self.width) + total) << self.width) + squares
 
     def value(self, sums: int, t: int) -> int:
-        """Twice the sum of age(t - x) over all x of which `sums` has the digits."""
+        """Twice the sum of age(t - x) over all x of which `sums` holds the digits."""
         half, mask = 1 << self.width - 1, (1 << self.width) - 1
         sums += self.digits(half, half, half)
         count, total = (sums >> 2 * self.width) - half, (sums >> self.width & mask) - half
         return count * t * (t + 1) - (2 * t + 1) * total + (sums & mask) - half
 
     def changed(self, coalition: int) -> None:
-        """Forget Q of a coalition and of all coalitions that contain it."""
+        """Discard the stored Q of a coalition and of all that contain it."""
         potentials = self.potentials
         potentials[coalition] = None
         for bit in self.bits:
@@ -202,7 +204,7 @@ class Shapley:
         return total
 
     def play(self) -> None:
-        """Simulate from event to event: the releases, and the ends in any coalition."""
+        """Simulate all coalitions from event to event: releases, and ends in any coalition."""
         while self.events and self.events[0] < self.given.horizon:
             self.now = t = heapq.heappop(self.events)
             one, able, come = self.digits(1, t, t * t), set[int](), 0
@@ -263,7 +265,7 @@ class Shapley:
 
 
 def played(case: ProofCase, given: Scheduling) -> Shapley:
-    """Schedules of all coalitions, by the reading that the options say."""
+    """Schedules of all coalitions, by the reading of the rule that the options state."""
     reading = case.options.get("reading", "figure")
     refuse_if(reading not in ("figure", "definition"), "reading is neither figure nor definition")
     return Shapley(given, int(reading == "definition"))

@@ -60,7 +60,7 @@ def gandiva(
 
 
 def random_pairs(instance: Accelerators, rng: np.random.Generator, redraws: int = 0) -> Integers:
-    """(m, 2) types of jobs in random pairs, the second -1 for a single job."""
+    """Types (m, 2) of jobs in random pairs, the second -1 for a single job."""
     waiting = np.repeat(np.arange(instance.types), instance.count)
     done: list[Integers] = []
     for turn in range(redraws + 1):
@@ -86,7 +86,7 @@ def _drawn(instance: Accelerators, jobs: Integers, rng: np.random.Generator) -> 
 
 
 def pair_rates(instance: Accelerators, pairs: Integers) -> Floats:
-    """(2, m, D) steps a second of both jobs of each pair; NaN for an impossible pair."""
+    """Steps a second (2, m, D) of both jobs of each pair; NaN for an impossible pair."""
     kinds = len(instance.devices)
     shares = TimeShares(
         np.repeat(pairs[:, 0], kinds),
@@ -98,7 +98,7 @@ def pair_rates(instance: Accelerators, pairs: Integers) -> Floats:
 
 
 def _losing(instance: Accelerators, pairs: Integers) -> Booleans:
-    """(m,) whether a pair does less together than one job alone, on average over devices."""
+    """Whether each pair (m,) does less together than one job alone, on average over devices."""
     kinds, place = np.unique(pairs, axis=0, return_inverse=True)
     alone = np.array([instance.alone[kinds[:, 0]], instance.alone[kinds[:, 1]]])
     rate = np.nan_to_num(pair_rates(instance, kinds))

@@ -161,7 +161,7 @@ def _places(instance: Accelerators, count: Integers, depth: int) -> _Places:
 
 
 def _first(instance: Accelerators, places: _Places, number: Integers) -> Floats:
-    """(T, D) jobs that are first in the queues, shorter ones before longer ones."""
+    """Jobs (T, D) that are first in the queues, shorter ones before longer ones."""
     running, room = np.zeros(instance.throughput.shape), instance.devices.copy()
     for column in np.lexsort((places.time, -places.place)).tolist():
         kind, device = int(places.type[column]), int(places.device[column])
@@ -179,7 +179,7 @@ def _queue(instance: Accelerators, rng: np.random.Generator) -> Integers:
 
 
 def _alone(instance: Accelerators, running: Floats) -> TimeShares:
-    """Time shares of `running` jobs of each type alone on each kind of device."""
+    """Time shares of the `running` jobs of each type, each alone on its kind of device."""
     kind, device = np.nonzero(running)
     nobody = np.full(len(kind), -1)
     return within_limits(instance, kind, nobody, device, running[kind, device])

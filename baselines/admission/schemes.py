@@ -1,4 +1,4 @@
-"""SM, DA1, DA2 and the proposed algorithm."""
+"""Schemes of Hines and Romano: SM, DA1, DA2 and the proposed algorithm."""
 
 from __future__ import annotations
 
@@ -174,7 +174,7 @@ def _algorithm_1(instance: Admission) -> Assignment:
 def _accepted(
     instance: Admission, speeds: Floats, quota: Integers | None, jobs: Integers | None = None
 ) -> Integers:
-    """(K,) VM to which deferred acceptance assigns each job (or each of `jobs`), -1 for none."""
+    """VM (K,) to which deferred acceptance assigns each job (or each of `jobs`), -1 for none."""
     threads = instance.threads if jobs is None else instance.threads[jobs]
     order = preference_order(np.where(speeds > 0, -speeds, np.inf))
     score = np.broadcast_to(-threads, (instance.machines, len(threads)))

@@ -206,7 +206,7 @@ def roommates(
 def roommate_lists(
     instance: Colocation, ties: Ties = "index", rng: np.random.Generator | None = None
 ) -> Ranks:
-    """(n, n) each agent's strict list as ranks, agents numbered type by type; `ties` and `rng` as
+    """Strict list of each agent as ranks (n, n), agents numbered type by type; `ties` and `rng` as
     of `roommates`.
     """
     from ...solvers.roommates import ranks_from_cost
@@ -284,7 +284,7 @@ def _by_bandwidth(instance: Colocation) -> Integers:
 
 
 def _first(agents: int, order: Integers, count: Integers) -> list[tuple[int, int]]:
-    """(type, number) of the first `agents` agents when types come in `order`."""
+    """Pairs (type, number) of the first `agents` agents when types come in `order`."""
     ends = np.minimum(np.cumsum(count[order]), agents)
     number = np.diff(ends, prepend=0)
     return [(int(kind), int(k)) for kind, k in zip(order, number, strict=True) if k > 0]
@@ -293,7 +293,9 @@ def _first(agents: int, order: Integers, count: Integers) -> list[tuple[int, int
 def _abreast(
     left: list[tuple[int, int]], right: list[tuple[int, int]]
 ) -> Iterator[tuple[int, int, int]]:
-    """Walk two sequences of runs of equal length: (type left, type right, number of agents)."""
+    """Walk two sequences of runs of equal length, as triples (type left, type right, number of
+    agents).
+    """
     i = j = 0
     used_left = used_right = 0
     while i < len(left):

@@ -17,7 +17,7 @@ from ...instances.colocation.missing import computed_penalty
 
 
 class Draft:
-    """Pairs made so far, over types.
+    """Partial pairing over types: the pairs made so far, and the remaining agents.
 
     Attributes
     ----------
@@ -41,7 +41,8 @@ class Draft:
         return Pairing(first, second, number, self.remaining)
 
     def in_turn(self, order: Iterator[tuple[int, int]], cost: Floats | None = None) -> None:
-        """Each remaining agent in turn takes the partner of least cost, ties to the lowest type.
+        """Pair each remaining agent in turn with the partner of least cost, ties to the lowest
+        type.
 
         `order` yields (type, how many in a row); `cost` is (T, T), its rows the agent whose turn it
         is; the added penalty of the pair when not given. An agent taken as partner is the next of
@@ -112,7 +113,7 @@ class Draft:
         return complete(self.instance, partial.replace(single=np.zeros_like(partial.single)))
 
     def _open(self, a: int) -> Booleans:
-        """(T,) whether an a-agent can still share with each type."""
+        """Whether an a-agent can still share with each type (T,)."""
         free: Booleans = self.instance.allowed[a] & (self.remaining > 0)
         free[a] &= self.remaining[a] >= 2
         return free

@@ -105,7 +105,7 @@ def threshold(
 
 
 class _Processors:
-    """Processors in a row: the first `used` are taken, some by a single task."""
+    """Processors in a row, of which the first `used` are taken, some by a single task."""
 
     def __init__(self, instance: Colocation) -> None:
         everyone = instance.agents
@@ -139,7 +139,7 @@ class _Processors:
 
     @property
     def lone(self) -> Booleans:
-        """(T,) whether some task of this type is alone on its processor."""
+        """Whether some task of each type (T,) is alone on its processor."""
         return self.head < np.iinfo(np.int64).max
 
 

@@ -156,7 +156,7 @@ def _stage(
 def _by_blossoms(
     first: Integers, second: Integers, cost: Floats, have: Integers, lone: int, clock: Clock
 ) -> Integers | None:
-    """(kinds, kinds + 1) number of groups of each kind that a least-cost matching puts beside each
+    """Number (kinds, kinds + 1) of groups of each kind that a least-cost matching puts beside each
     other kind, and last the number left alone; None if blossoms do not find it.
     """
     from ...solvers.blossom_kernels import FORBIDDEN as NEVER

@@ -86,7 +86,8 @@ def threshold(
 
 
 class _Machines:
-    """Kinds of machines by contents, in order of creation; the empty ones of each class first.
+    """Kinds of machines by the jobs on them, in order of creation; the empty ones of each class
+    first.
 
     Attributes
     ----------
@@ -122,7 +123,7 @@ class _Machines:
         return self.known[key]
 
     def joined(self, at: int, kind: int) -> int:
-        """Kind of machine after a job joins this one."""
+        """Kind of machine that results when a job joins a machine."""
         place, types = self.kinds[at]
         return self.kind(place, tuple(sorted((*types, kind))))
 

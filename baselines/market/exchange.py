@@ -135,19 +135,19 @@ class _Game:
     least: float
 
     def others(self, bids: Floats) -> Floats:
-        """(j,) money of all other bids on each job's server."""
+        """Money (j,) of all other bids on each job's server."""
         server = self.scaled_market.server
         total = total_by(server, bids, self.scaled_market.market.servers) + self.scaled_market.fixed
         return np.maximum(total[server] - bids, 1e-15 * total[server])
 
     def utilities(self, bids: Floats, others: Floats) -> Floats:
-        """(n,) utilities of these bids against others' bids."""
+        """Utility (n,) of each user by its bids, against the others' bids."""
         jobs, market = self.scaled_market, self.scaled_market.market
         cores = market.capacity[jobs.server] * bids / (bids + others)
         return total_by(jobs.user, jobs.work * speedup(cores, jobs.fraction), market.users)
 
     def best_bids(self, bids: Floats) -> Floats:
-        """(j,) each user's best bids against the others'.
+        """Best bids (j,) of each user against the others' bids.
 
         w C f y / (f y + g b)^2 = 1 / Y^2 gives b = (f y / g) (Y / theta - 1), theta = sqrt(f y / (w
         C)): money above the threshold grows linearly in Y, as in `instances.market.utility`.
@@ -166,7 +166,7 @@ class _Game:
         return float(np.max(1 - ratio(now, then, 1.0), initial=0.0))
 
     def climbed(self, bids: Floats, size: Floats, always: bool) -> tuple[Floats, Floats]:
-        """One round of hill climbing: new bids and step sizes."""
+        """New bids and step sizes after one round of hill climbing."""
         jobs, others = self.scaled_market, self.others(bids)
         user, fraction = jobs.user, jobs.fraction
         cores = jobs.market.capacity[jobs.server]
@@ -184,7 +184,7 @@ class _Game:
 
 
 def spend(floor: Floats, threshold: Floats, group: np.ndarray, budget: Floats) -> Floats:
-    """(items,) amounts floor (Y / threshold - 1)+ with one Y per group such that they add up to its
+    """Amounts (items,) floor (Y / threshold - 1)+ with one Y per group such that they add up to its
     budget.
     """
     every = np.ones(len(group), dtype=bool)
@@ -199,7 +199,9 @@ def spend(floor: Floats, threshold: Floats, group: np.ndarray, budget: Floats) -
 def _extremes(
     scaled_market: ScaledMarket, marginal: Floats, can_give: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """(n,) jobs of most and, with money to give, of least marginal utility; -1 for none."""
+    """Jobs (n,) of most and, with money to give, of least marginal utility of each user; -1 for
+    none.
+    """
     users = scaled_market.market.users
     number = np.arange(len(marginal))
     order = np.lexsort((number, -marginal, scaled_market.user))

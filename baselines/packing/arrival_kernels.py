@@ -18,7 +18,7 @@ RANDOM, BEST, DOT, PACKING, FGD = range(5)
 
 
 class Cluster(NamedTuple):
-    """Constants of the placement of VMs.
+    """Constants of the placement of arriving VMs on servers with cards.
 
     Attributes
     ----------
@@ -50,7 +50,7 @@ class Cluster(NamedTuple):
 def place(
     policy: int, cluster: Cluster, arrival: Array, free: Array, room: Array, draw: Array
 ) -> Array:
-    """(v,) server of each VM in the order of `arrival`, -1 where it fits none.
+    """Server (v,) of each VM in the order of `arrival`, -1 where it fits none.
 
     A score is worked out again only once its server has changed.
 
@@ -114,8 +114,9 @@ def points(policy: int, cluster: Cluster, i: int, m: int, free: Array, room: Arr
 
 @compiled
 def by_volume(policy: int, cluster: Cluster, i: int, free: Array, room: Array) -> int:
-    """100 less, in percent of the largest server, the mean over the first resource and the cards of
-    what is left (`BEST`) or of the product of what is free and wanted (`DOT`).
+    """Score of a server: 100 less, in percent of the largest server, the mean over the first
+    resource and the cards of what is left (`BEST`) or of the product of what is free and wanted
+    (`DOT`).
     """
     wanted = cluster.cards[i] * cluster.units + cluster.share[i]
     if policy == BEST:
@@ -129,8 +130,8 @@ def by_volume(policy: int, cluster: Cluster, i: int, free: Array, room: Array) -
 
 @compiled
 def packing(cluster: Cluster, i: int, m: int, room: Array) -> int:
-    """Score of 50 to 100 if a used card has room, 33 to 50 if a used server has free cards, less on
-    a free server.
+    """Score of a server: 50 to 100 if a used card has room, 33 to 50 if a used server has free
+    cards, less on a free server.
     """
     if cluster.cards[i] == 0 and cluster.share[i] == 0:
         return 0
@@ -178,7 +179,7 @@ def steepest(cluster: Cluster, i: int, m: int, free: Array, room: Array) -> tupl
 
 @compiled
 def sigmoid(gain: float) -> int:
-    """Integer from 0 to 100, 50 for a gain of 0."""
+    """Score as an integer from 0 to 100, 50 for a gain of 0."""
     return int(1.0 / (1.0 + np.exp(-gain)) * 100.0)
 
 
@@ -208,7 +209,7 @@ def fragments(cluster: Cluster, kind: int, free: Array, room: Array) -> int:
 
 @compiled
 def take_cards(room: Array, cards: int, units: int) -> None:
-    """Take the first `cards` free cards."""
+    """Take the first `cards` free cards of a server."""
     for card in range(len(room)):
         if cards > 0 and room[card] == units:
             room[card] = 0

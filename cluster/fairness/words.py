@@ -174,7 +174,7 @@ def _debt(judged: Fairness, u: int) -> str:
 
 
 def because(judged: Fairness, u: int, cause: Cause) -> str:
-    """Sentence on one of the largest flows of an account, with the jobs most concerned."""
+    """Sentence on one of the largest causes of an account's debt, with the jobs most concerned."""
     hours = f"{amount(judged.hours(cause.amount))} {judged.unit.hours}: "
     loser, gainer = judged.names[cause.loser], judged.names[cause.gainer]
     ran, waited = _jobs(judged, cause.ran), _jobs(judged, cause.waited)
@@ -318,7 +318,7 @@ def debts_table(judged: Fairness) -> Table:
 
 
 def _otherwise(judged: Fairness) -> Iterator[str]:
-    """Sentences on accounts whose debt and Slurm or Kueue usage figures disagree in sign."""
+    """Sentences on accounts whose debt and whose Slurm or Kueue usage disagree in sign."""
     for what, why in BY_SITE.items():
         said = judged.found.said.get(what, {})
         over = {n: float(v) < 1 if what == "Level FS" else float(v) > 0 for n, v in said.items()}
@@ -333,7 +333,7 @@ def _otherwise(judged: Fairness) -> Iterator[str]:
 
 
 def _late(hours: float) -> str:
-    """Format a delay."""
+    """Format a delay of an account's work, or its lead."""
     return f"{span(abs(hours) * HOUR)} {'late' if hours > 0 else 'early'}" if hours else "-"
 
 

@@ -184,7 +184,7 @@ class _Ordering:
         return True
 
     def _undo(self) -> None:
-        """Remove the last move from the wave."""
+        """Remove the last move from the wave under construction."""
         move = self.wave.pop()
         self.scheduler.go_back(move.pod)
         self.taken.subtract(self._groups(move.pod))
@@ -202,7 +202,7 @@ class _Ordering:
         ]
 
     def _minding(self, move: Move) -> list[Move]:
-        """Moves of the wave, including this one, that this move may make infeasible."""
+        """Moves of the wave, including a new one, that the new move may make infeasible."""
         counting: list[object] = [*self.scheduler.counting(move.pod), _NEAR]
         found = [other for each in counting for other in self.watching.get(each, ())]
         if any(each in counting for each in self._watches(move.pod)):
@@ -210,7 +210,7 @@ class _Ordering:
         return found
 
     def _end(self) -> bool:
-        """Close the wave; return whether it has moves."""
+        """Close the wave under construction; return whether it has moves."""
         if self.wave:  # first, so that an interrupt leaves whole waves
             self.waves.append(tuple(self.wave))
         for move in self.wave:

@@ -108,7 +108,7 @@ class Scheduler:
         self._set(number, self.where.get(number), node)
 
     def go_back(self, number: int) -> None:
-        """Undo `come`."""
+        """Undo `come`: remove the second node of a pod that moves."""
         self._set(number, self.where.get(number), None)
 
     def leave(self, number: int) -> None:
@@ -162,7 +162,7 @@ class Scheduler:
         return next(self._reasons(number, name, has_room), None) is None
 
     def _short(self, name: str, loads: Mapping[str, int]) -> Iterator[tuple[str, int]]:
-        """Resources of which a node has less than the given amounts, each with the missing
+        """Resources of which a node has less free than the given amounts, each with the missing
         amount.
         """
         room_of = self.nodes[name].allocatable

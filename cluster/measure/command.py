@@ -177,7 +177,9 @@ class Computer:
         }
 
     def _ask(self, request: dict[str, Any]) -> dict[str, Any] | None:
-        """Send a request to the supervisor and return its reply; None if it was killed."""
+        """Send a request to the supervisor process and return its reply; None if the supervisor was
+        killed.
+        """
         if self._process is None:
             self._errors.truncate(0)
             self._process = subprocess.Popen(

@@ -31,7 +31,9 @@ class Run:
 
 @dataclass(frozen=True)
 class JobRuns:
-    """Runs of one member of a visit, or why none counts, with processes left behind and killed."""
+    """Complete runs of one member of a visit, or the reason why none counts, with processes left
+    behind and killed.
+    """
 
     runs: tuple[Run, ...] = ()
     error: str = ""
@@ -63,7 +65,7 @@ class Measurement:
 
 @dataclass(frozen=True)
 class MeasurementRequest:
-    """Jobs that a machine is to run at the same time.
+    """Jobs that a machine is to run at the same time, and how.
 
     Attributes
     ----------

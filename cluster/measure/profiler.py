@@ -333,7 +333,7 @@ class Profiler:
         return sum(map(self._expected, cells))
 
     def _left(self) -> float:
-        """Remaining seconds of the budget."""
+        """Remaining seconds of the time budget of a campaign."""
         if self.settings.budget is None:
             return math.inf
         return self.settings.budget - (self.machine.now() - self.begin)
@@ -363,7 +363,7 @@ class Profiler:
 
 
 def _totals(standings: dict[Cell, CellProgress]) -> dict[str, Any]:
-    """Number of finished cells, number of all cells, and the widest half width."""
+    """Number of finished cells of a campaign, number of all cells, and the widest half width."""
     return {
         "done": sum(one.done for one in standings.values()),
         "cells": len(standings),

@@ -13,7 +13,7 @@ Time = Literal["cpu", "wall"]
 @validate_options
 @dataclass(frozen=True, kw_only=True)
 class RareSettings:
-    """Rarely changed options, set in the file of `--settings`.
+    """Rarely changed options of a measurement, set in the file of `--settings`.
 
     Attributes
     ----------

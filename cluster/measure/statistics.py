@@ -123,7 +123,7 @@ class Observations:
         return self._nearest(self._references.get(row, []), now) is not None
 
     def seconds(self, run: tuple[int, float, float, float]) -> float:
-        """Seconds of a run that count: of the processor or of the clock."""
+        """Seconds of a run that count for the measurement: of the processor or of the clock."""
         return run[1] if self._wall else run[2]
 
     def _add_produced(self, look: StoredMeasurement) -> None:

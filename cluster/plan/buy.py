@@ -115,7 +115,7 @@ def _cheapest(plan: Translation, words: str, work: SolveBudget) -> Found:
 
 
 def _only(grown: ClusterState, of: Mapping[str, int], used: Collection[str]) -> ClusterState:
-    """Remove the new nodes that are not used from a state."""
+    """Copy of a state without the new nodes that are not used."""
     gone = {name for name in of if name not in used}
     return replace(
         grown, nodes=tuple(node for node in grown.nodes if node.name not in gone),
@@ -206,7 +206,7 @@ def as_resources(instance: Packing) -> Packing | None:
 
 
 def _most(state: ClusterState, types: Sequence[NodeType], every: Sequence[Pod]) -> dict[int, int]:
-    """Upper bound on the number of new nodes of each type that an optimal answer needs."""
+    """Upper bound on the number of new nodes of each type that an optimal answer buys."""
     pods = [pod for pod in state.pods if pod.schedulable]
     total = Counter[str]()
     for pod in pods:

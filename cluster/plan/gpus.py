@@ -166,7 +166,7 @@ def admit(
 
 
 def _lifted(pod: Pod) -> Pod:
-    """Remove from a pod the constraints that the question replaces."""
+    """Copy of a pod without the constraints that the question of a gang replaces."""
     left = tuple(each for each in pod.unsupported_constraints if each[0] not in LIFTED)
     return replace(pod, unsupported_constraints=left)
 

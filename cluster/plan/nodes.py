@@ -137,9 +137,7 @@ def _bounds(search: Search, waiting: int, totals: tuple[int, int]) -> dict[str, 
 
 
 def _reason(relaxed: Translation, waiting: int, nodes_lower_bound: int) -> str:
-    """Explain in a few words why fewer nodes cannot hold the pods; "" if there is no short
-    reason.
-    """
+    """Short explanation why fewer nodes cannot hold the pods; "" if there is none."""
     if waiting:
         return "no placement on fewer"
     instance, keepers = relaxed.instance, relaxed.control_plane_in_use

@@ -59,7 +59,9 @@ class Search:
 
     @cached_property
     def relaxed(self) -> Translation:
-        """Translation for bounds. Raises InvalidInstance if no node may hold some running pod."""
+        """Translation of the question into a packing instance for bounds. Raises InvalidInstance if
+        no node may hold some running pod.
+        """
         return translate(self.question, for_bound=True)
 
     @cached_property
@@ -175,8 +177,8 @@ def cost_beside(
 
 
 def fewest(answers: Iterable[Found]) -> Found | None:
-    """Answer with the fewest moves among the answers found, with a bound that holds for all of
-    them.
+    """Among answers found to one question, the one with the fewest moves, with a bound that holds
+    for all of them.
     """
     possible = [one for one in answers if not one.infeasible]
     some = [one for one in possible if one.count is not None]

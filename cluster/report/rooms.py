@@ -123,7 +123,7 @@ def _not_read(state: ClusterState) -> list[Line]:
 
 
 def _places(state: ClusterState, arrivals: Mapping[int, str]) -> tuple[PagePart, ...]:
-    """Section with the nodes on which pending pods are placed."""
+    """Section of the page with the nodes on which pending pods are placed."""
     rows = [(state.pods[n].title, name) for n, name in [*arrivals.items()][:MAX_PENDING]]
     headings = state.workload_noun, state.host_noun
     return (rows_part("Where they go", headings, rows),) if rows else ()

@@ -64,7 +64,7 @@ def answer_lines(answer: Shown, details: bool = False) -> list[str]:
 
 
 def _texts(line: Line, shown: int) -> Iterator[str]:
-    """Printed text of a line, with a limited number of items of its list."""
+    """Text of a report's line as printed, with a limited number of items of its list."""
     rest = len(line.names or line.rows) - shown
     if line.names:
         names = some(line.names, shown) if shown else ""
@@ -174,7 +174,7 @@ def _plan_details(advice: Answer) -> Iterator[str]:
 
 
 def reasons_to_stay(advice: Answer) -> dict[str, dict[str, list[str]]]:
-    """Pinned pods, and pods that stay in any case, by reason; without empty entries."""
+    """Pinned pods, and pods that stay in any case, listed by reason; without empty entries."""
     pods = advice.state.pods
     kinds = {
         "pinned": grouped(
@@ -370,7 +370,7 @@ def on_nodes(counts: Mapping[str, int], host: str) -> str:
 
 
 def grouped(pairs: Iterable[tuple[str, str]]) -> dict[str, list[str]]:
-    """Group the second elements of pairs by the first."""
+    """Group pairs by their first element: the second elements of each."""
     groups: dict[str, list[str]] = {}
     for key, value in pairs:
         groups.setdefault(key, []).append(value)

@@ -272,8 +272,8 @@ class Coordinator:
         return self._job_rows[document]
 
     def _hear(self, ended: Sequence[Ended]) -> None:
-        """Record the results of ended groups in one transaction, and return jobs to the queue that
-        run again.
+        """Record the results of ended groups of jobs in one transaction, and return jobs to the
+        queue that run again.
         """
         ours = [one for one in ended if one.group in self._running]
         if not ours:
@@ -368,7 +368,7 @@ class Coordinator:
         return penalties
 
     def _cut(self) -> None:
-        """Record the groups that were killed at the end of the command."""
+        """Record the groups of jobs that were killed at the end of the command."""
         end = self.machines.now() + CUT_SECONDS
         with suppress(KeyboardInterrupt):
             while self._running and self.machines.now() < end:
@@ -389,5 +389,5 @@ class Coordinator:
 
 
 def _words(queued: QueuedJob) -> tuple[str, str, str]:
-    """Key that distinguishes commands without reading their files."""
+    """Key that distinguishes the commands of jobs without reading their files."""
     return queued.job.name, json.dumps(queued.job.command), str(queued.job.directory)

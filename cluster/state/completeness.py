@@ -110,7 +110,7 @@ def require_one_cluster(state: ClusterState, files: str, cure: str) -> ClusterSt
 
 
 def first_of(names: Sequence[str], most: int = 3) -> str:
-    """Join the first `most` names."""
+    """Join the first `most` of some names into a text, with the number of the others."""
     return ", ".join([*names[:most], *["..."] * (len(names) > most)])
 
 
@@ -196,7 +196,7 @@ def _volumes_in_use(objects: Mapping[str, Sequence[Fields]]) -> list[StateWarnin
 
 
 def _age(nodes: Sequence[Fields]) -> list[StateWarning]:
-    """Warning if the newest heartbeat of a node is old."""
+    """Warning if the newest heartbeat of a node is old, so that the file may be."""
     times = [
         time
         for item in nodes

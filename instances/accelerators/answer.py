@@ -18,7 +18,7 @@ Integers = npt.NDArray[np.int64]
 
 @dataclass(frozen=True, eq=False, repr=False)
 class TimeShares(Solution):
-    """Average number of jobs and pairs that run on each kind of device.
+    """Average number of jobs and of pairs of jobs that run on each kind of device at a time.
 
     A row says how many jobs of type `first`, on average over time, run on devices of a kind beside
     a job of type `second`, or alone. Equal jobs have equal parts: of a type with n jobs, each is in

@@ -167,7 +167,7 @@ class Accelerators(Instance["TimeShares"]):
         pairs: pandas.DataFrame | None = None,
         **fields: Any,
     ) -> Self:
-        """An instance from labeled pandas; a missing or unknown label raises InvalidInstance.
+        """Instance from labeled pandas objects; a missing or unknown label raises InvalidInstance.
 
         Parameters
         ----------
@@ -219,7 +219,7 @@ class Accelerators(Instance["TimeShares"]):
 
     @cached_property
     def proportional(self) -> Floats:
-        """(T,) steps a second of a job that always runs alone, on each kind of device for a part of
+        """Steps a second (T,) of a job that always runs alone, on each kind of device for a part of
         its time that is the kind's part of all devices (Gavel's normalization, OSDI 2020, section
         4.1); 1 for a type without jobs, which may run nowhere.
         """

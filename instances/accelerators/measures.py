@@ -109,7 +109,7 @@ def fastest_throughputs(instance: Accelerators) -> Floats:
 
 
 def scale(instance: Accelerators, objective: str, **options: object) -> float:
-    """Approximate maximum of an objective: see `cotenant.instances.problem.scale`."""
+    """Approximate maximum of an objective of time shares: see `instances.problem.scale`."""
     if objective == "cost":
         return float(instance.device_cost @ instance.devices)
     there = instance.count > 0

@@ -88,7 +88,7 @@ class Admission(Instance["Assignment"]):
         length: Any = None,
         **fields: Any,
     ) -> Self:
-        """An instance from labeled pandas; a missing or unknown label raises InvalidInstance.
+        """Instance from labeled pandas objects; a missing or unknown label raises InvalidInstance.
 
         Parameters
         ----------
@@ -188,7 +188,7 @@ class Assignment(Solution):
         return chosen
 
     def used_cores(self, machines: int) -> Integers:
-        """(V, C) cores of each type in use on each VM."""
+        """Number of cores (V, C) of each type in use on each VM."""
         used = np.zeros((machines, self.cores.shape[1]), dtype=np.int64)
         np.add.at(used, self.machine[self.assigned], self.cores[self.assigned])
         return used

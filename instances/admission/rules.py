@@ -48,7 +48,7 @@ def core_order(speed: Floats) -> Integers:
 
 
 def job_ranking(threads: Integers) -> Integers:
-    """(J,) jobs as every VM ranks them: decreasing threads, ties to the lowest job."""
+    """Jobs (J,) as every VM ranks them: decreasing threads, ties to the lowest job."""
     order: Integers = np.argsort(-threads, kind="stable")
     return order
 
@@ -122,7 +122,7 @@ def speeds_at_home(instance: Admission, jobs: Integers, machine: Integers) -> Fl
 
 @validate_options
 def job_speeds(instance: Admission, assignment: Assignment) -> Floats:
-    """(J,) the speed of each job on the cores it holds; 0 for a job that is not assigned."""
+    """Speed (J,) of each job on the cores it holds; 0 for a job that is not assigned."""
     speeds: Floats = (instance.speed * assignment.cores).sum(axis=1)
     return speeds
 
@@ -135,8 +135,8 @@ def total_speed(instance: Admission, assignment: Assignment) -> float:
 
 @validate_options
 def blocking_pairs(instance: Admission, assignment: Assignment) -> BlockingPairs:
-    """The pairs (job j, VM v) that block: j is not at v and would be strictly faster there
-    (Definition 4).
+    """Pairs (job j, VM v) that block: j is not at v and would be strictly faster there (Definition
+    4).
 
     What v offers j are its cores that are free or held by jobs it ranks below j; what jobs ranked
     above j hold is not offered. Strictly: by more than `STRICTLY`. O(J V C).

@@ -58,7 +58,7 @@ BLOCK = 512
 
 
 def blocks(types: int) -> list[slice]:
-    """Iterate over the types in blocks of at most `BLOCK`."""
+    """Iterate over the types in blocks of at most `BLOCK`, to limit memory."""
     cuts = [*range(0, types, BLOCK), types]
     return [slice(start, stop) for start, stop in itertools.pairwise(cuts)]
 
@@ -182,7 +182,7 @@ class Colocation(Instance["Pairing"]):
         missing: Any = None,
         **fields: Any,
     ) -> Self:
-        """An instance from labeled pandas; a missing or unknown label raises InvalidInstance.
+        """Instance from labeled pandas objects; a missing or unknown label raises InvalidInstance.
 
         Parameters
         ----------
@@ -249,7 +249,7 @@ class Colocation(Instance["Pairing"]):
 
     @cached_property
     def largest_penalty(self) -> float:
-        """The largest penalty, in absolute value, that an agent could have."""
+        """Largest penalty, in absolute value, that an agent could have in any pairing."""
         present = self.count > 0
         largest = abs(self.single_penalty)
         for rows in blocks(self.types):
@@ -275,7 +275,7 @@ class Colocation(Instance["Pairing"]):
         return self.replace(**{**nothing, **changes})
 
     def agent_types(self) -> Integers:
-        """(n,) the type of each agent, agents numbered type by type."""
+        """Type (n,) of each agent, agents numbered type by type."""
         return np.repeat(np.arange(self.types), self.count)
 
     def summary(self) -> dict[str, object]:
@@ -438,7 +438,7 @@ class Pairing(Solution):
         return cls(kind[left], kind[mate[left]], np.ones(len(left), dtype=np.int64), alone)
 
     def partners(self, instance: Colocation) -> Integers:
-        """(n,) each agent's partner, -1 for none, agents in order of type; see `from_partners`."""
+        """Partner (n,) of each agent, -1 for none, agents in order of type; see `from_partners`."""
         following = np.cumsum(instance.count) - instance.count
         mate = np.full(instance.agents, -1, dtype=np.int64)
         for a, b, number in zip(

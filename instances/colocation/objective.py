@@ -41,7 +41,7 @@ def worst_case(instance: Colocation) -> Colocation:
 
 
 def type_penalties(instance: Colocation, pairing: Pairing) -> Floats:
-    """(T,) mean penalty of each type's agents; NaN for a type without agents."""
+    """Mean penalty (T,) of each type's agents; NaN for a type without agents."""
     kind, value, number = agent_penalties(instance, pairing)
     total = np.bincount(kind, weights=value * number, minlength=instance.types)
     return np.where(instance.count > 0, total / np.maximum(instance.count, 1), np.nan)

@@ -205,7 +205,7 @@ def better_partners(
 
 @dataclass(frozen=True)
 class BlockingPairs:
-    """The blocking pairs of a pairing, by type.
+    """Blocking pairs of a pairing, counted by type.
 
     Attributes
     ----------

@@ -161,7 +161,7 @@ class Groups(Instance["Grouping"]):
         cls, frame: pandas.DataFrame, *, seats: Any, machines: Any = None, count: Any = 1,
         pressure: Any = None, **fields: Any,
     ) -> Self:  # fmt: skip
-        """An instance from labeled pandas; a missing or unknown label raises InvalidInstance.
+        """Instance from labeled pandas objects; a missing or unknown label raises InvalidInstance.
 
         Parameters
         ----------

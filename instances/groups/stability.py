@@ -265,7 +265,7 @@ def total_units(instance: Groups, grouping: Grouping) -> int:
 
 
 def type_penalties(instance: Groups, grouping: Grouping) -> Floats:
-    """(T,) mean penalty of each type's jobs; NaN for a type without jobs."""
+    """Mean penalty (T,) of each type's jobs; NaN for a type without jobs."""
     kind, _, lost, number, _ = agent_losses(instance, grouping)
     total = np.bincount(kind, weights=lost * number / UNIT, minlength=instance.types)
     return np.where(instance.count > 0, total / np.maximum(instance.count, 1), np.nan)

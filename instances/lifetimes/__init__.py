@@ -108,7 +108,7 @@ class Lifetimes(Instance["Hosts"]):
 
     @property
     def size(self) -> int:
-        """Number of VMs times servers."""
+        """Number of VMs times number of servers."""
         return len(self.kind) * int(self.volume.max())
 
     def count(self, time: int) -> Integers:

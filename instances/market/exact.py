@@ -41,7 +41,7 @@ class WholeRatios:
         self._known: dict[tuple[int, int], Fraction] = {}
 
     def static(self, place: int) -> Fraction:
-        """Endowment utility of the user at index `place` in `users`."""
+        """Exact endowment utility of the user at index `place` in `users`."""
         return self._static_of[place]
 
     def one(self, place: int, cores: Sequence[float]) -> Fraction:

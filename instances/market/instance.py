@@ -119,7 +119,7 @@ class Market(Instance["Allocation"]):
     def from_frame(
         cls, jobs: pandas.DataFrame, *, capacity: pandas.Series, budget: Any = 1.0, **fields: Any
     ) -> Self:
-        """An instance from labeled pandas; a missing or unknown label raises InvalidInstance.
+        """Instance from labeled pandas objects; a missing or unknown label raises InvalidInstance.
 
         Parameters
         ----------

@@ -137,7 +137,7 @@ class Numa(Instance["Simulation | Flow"]):
     @classmethod
     @validate_options
     def from_frame(cls, classes: pandas.DataFrame, **fields: Any) -> Self:
-        """An instance from labeled pandas; a missing column raises InvalidInstance.
+        """Instance from labeled pandas objects; a missing column raises InvalidInstance.
 
         Parameters
         ----------
@@ -173,7 +173,7 @@ class Numa(Instance["Simulation | Flow"]):
 
     @property
     def size(self) -> int:
-        """The number of cores."""
+        """Number of cores, to which a simulation's time is about proportional."""
         return self.all_cores
 
     @property
@@ -188,7 +188,7 @@ class Numa(Instance["Simulation | Flow"]):
 
     @property
     def overloaded(self) -> bool:
-        """Whether no policy can sustain the load."""
+        """Whether the load exceeds what any policy can sustain."""
         clockwork = self.law == self.arrival_law == "deterministic" and self.classes == 1
         return self.load > 1 or (self.load == 1 and not clockwork)
 

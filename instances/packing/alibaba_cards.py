@@ -138,7 +138,7 @@ def drawn(given: Integers, units: Integers, target: float, rng: np.random.Genera
 
 
 def _pods(path: PathLike, at: float | None) -> list[Pod]:
-    """The pods of a list, in its order, or those alive at a second."""
+    """Pods of a list in its order, or those alive at a second."""
     moments = () if at is None else ("creation_time", "deletion_time")
     found = []
     for row in CsvTable(path, "cpu_milli", "memory_mib", "num_gpu", "gpu_milli", *moments):

@@ -67,7 +67,7 @@ def require_cards(instance: Any, room: npt.NDArray[np.bool_]) -> None:
 
 
 def card_totals(instance: Any, servers: Any, wanted: Any) -> list[tuple[str, int]]:
-    """The largest totals of `card_amounts`, by the field that is large."""
+    """Largest totals of `card_amounts`, by the field that is large."""
     units = STEPS[-1] * instance.card_units
     taken = _product(wanted, instance.card_demand) * units
     return [
@@ -77,20 +77,21 @@ def card_totals(instance: Any, servers: Any, wanted: Any) -> list[tuple[str, int
 
 
 def _product(numbers: Any, amounts: Integers) -> int:
-    """The sum of whole numbers times amounts, exactly."""
+    """Sum of integers times amounts, exactly."""
     pairs = zip(numbers.tolist(), amounts.tolist(), strict=True)
     total: int = sum(int(n) * amount for n, amount in pairs)
     return total
 
 
 def units_taken(instance: Any) -> Integers:
-    """(s,) units of cards that a VM of each type takes, whole cards and shares alike."""
+    """Units (s,) of cards that a VM of each type takes, whole cards and shares alike."""
     taken: Integers = instance.card_demand * instance.card_units + instance.card_share
     return taken
 
 
 def card_amounts(instance: Any) -> tuple[Integers, Integers]:
-    """(p, q) and (s, q) what cards come to as resources: a server that holds VMs has enough.
+    """Cards as resources of servers (p, q) and of VM types (s, q), of which a server that holds VMs
+    has enough.
 
     First units of cards. Then for each k of `STEPS` a share x of a card counts x if x (k + 1) is
     whole and floor(x (k + 1)) / k if not: shares on one card count 1 together at most (the
@@ -108,20 +109,20 @@ def card_amounts(instance: Any) -> tuple[Integers, Integers]:
 
 
 def units_there(instance: Any) -> int:
-    """Units of all cards of all servers, whose number must be finite."""
+    """Number of units of all cards of all servers, whose number must be finite."""
     units: int = instance.card_units
     return int(instance.cards @ instance.server_count.astype(np.int64)) * units
 
 
 def share_sizes(instance: Any) -> tuple[int, ...]:
-    """The sizes of shares that VM types take, the largest first."""
+    """Sizes of the shares of a card that VM types take, the largest first."""
     return tuple(sorted({int(n) for n in instance.card_share if n}, reverse=True))
 
 
 def fillings(
     sizes: Sequence[int], units: int, most: Sequence[int] | None = None
 ) -> Iterator[Filling]:
-    """The maximal fillings of one card: nothing more of any size fits.
+    """Maximal fillings of one card with shares: nothing more of any size fits.
 
     Parameters
     ----------
@@ -187,7 +188,7 @@ def on_cards(
 
 
 def server_fillings(instance: Any, row: Integers, kind: int) -> list[Filling] | None:
-    """A filling of each card that holds shares, for one server's VMs (s,); None if they do not fit
+    """Filling of each card that holds shares, for one server's VMs (s,); None if they do not fit
     beside its whole cards.
     """
     sizes = share_sizes(instance)
@@ -197,8 +198,8 @@ def server_fillings(instance: Any, row: Integers, kind: int) -> list[Filling] | 
 
 
 def card_numbers(instance: Any, row: Integers, kind: int) -> dict[int, list[int]]:
-    """By type that takes some, the cards of one server that its VMs (s,) are on, from 0: whole ones
-    first, a card for each share.
+    """Numbers of the cards of one server on which its VMs (s,) are, by type that takes some: whole
+    cards first, a card for each share.
     """
     found, card = dict[int, list[int]](), 0
     for i in np.flatnonzero(row * instance.card_demand).tolist():

@@ -131,7 +131,7 @@ class VmTrace:
     name: str
 
     def alive(self, at: float) -> Integers:
-        """(s,) VMs of each type with start <= at < end."""
+        """Number (s,) of VMs of each type with start <= at < end."""
         return np.bincount(
             self.kind[(self.start <= at) & (at < self.end)], minlength=len(self.demand)
         )
@@ -295,7 +295,7 @@ def alibaba_openb(
 def alibaba_nodes(
     path: PathLike, *, gpus: bool = True, servers: Nodes | None = None
 ) -> tuple[Integers, Floats]:
-    """(p, k) classes of equal nodes and (p,) how many of each, in order of first appearance."""
+    """Classes (p, k) of equal nodes and the number (p,) of each, in order of first appearance."""
     table: Counter[tuple[int, ...]] = Counter()
     for row in list(CsvTable(path, "cpu_milli", "memory_mib", "gpu", ragged=True))[:servers]:
         amounts = (row.whole("cpu_milli"), row.whole("memory_mib"), 1000 * row.whole("gpu"))

@@ -45,7 +45,7 @@ class FairShare:
 
     @classmethod
     def of(cls, instance: Packing) -> FairShare:
-        """The fair share of an instance with fixed servers; else raises InvalidInstance."""
+        """Fair share of an instance with fixed servers; else raises InvalidInstance."""
         if np.isinf(instance.server_count).any():
             raise InvalidInstance(
                 "servers",
@@ -62,13 +62,13 @@ class FairShare:
 
     @property
     def dominant_unit(self) -> Floats:
-        """(s,) dominant share of one VM: max_j psi_ij."""
+        """Dominant share (s,) of one VM of each user: max_j psi_ij."""
         largest: Floats = self.normalized.max(axis=1)
         return largest
 
     @cached_property
     def unit(self) -> tuple[Fraction, ...]:
-        """(s,) dominant share of one VM, exactly."""
+        """Dominant share (s,) of one VM of each user, exactly."""
         whole = [max(int(number), 1) for number in self.total]
         return tuple(
             max(Fraction(amount, number) for amount, number in zip(row, whole, strict=True))
@@ -76,13 +76,13 @@ class FairShare:
         )
 
     def shares(self, vms: Integers) -> Floats:
-        """(s,) dominant shares of VM counts, each rounded once: equal shares stay equal."""
+        """Dominant shares (s,) of VM counts, each rounded once: equal shares stay equal."""
         result: Floats = (vms[:, None] * self.request / np.maximum(self.total, 1)).max(axis=1)
         return result
 
     @cached_property
     def due(self) -> tuple[tuple[Fraction, ...], ...]:
-        """(s, k) lambda d_ij exactly; with more than 64 users lambda to 300 bits."""
+        """Exact fair share lambda d_ij (s, k); with more than 64 users lambda to 300 bits."""
         whole = [max(int(number), 1) for number in self.total]
         demand = []
         for row in self.request.tolist():
@@ -97,7 +97,9 @@ class FairShare:
         return tuple(tuple(share * part for part in row) for row in demand)
 
     def deviations(self, user: int, vms: int) -> list[Fraction]:
-        """|n r_ij / C_j - lambda d_ij| over the resources there are, of one user with n VMs."""
+        """Absolute deviations n r_ij / C_j - lambda d_ij over the resources, of one user with n
+        VMs.
+        """
         return [
             abs(Fraction(vms * amount, total) - due)
             for amount, total, due in zip(
@@ -154,14 +156,15 @@ SMALLEST = 1e-280
 
 
 def as_written(number: float) -> Fraction:
-    """The rational of a number's shortest decimal: 0.1 is a tenth, not the nearest float."""
+    """Rational number of a float's shortest decimal: 0.1 is a tenth, not the nearest float."""
     if isinstance(number, Integral):
         return Fraction(int(number))
     return Fraction(number) if isinstance(number, Rational) else Fraction(repr(float(number)))
 
 
 def server_utilization(free: Integers, start: Integers, load: npt.ArrayLike) -> Floats:
-    """u_j = 1 - (C_j - x_j) / Pi_j of servers (..., k) under a load; NaN where there never was any.
+    """Utilization u_j = 1 - (C_j - x_j) / Pi_j of servers (..., k) under a load; NaN where there
+    never was any capacity.
 
     Written as (Pi_j - C_j + x_j) / Pi_j, rounded once: equal fractions are equal floats.
     """
@@ -180,7 +183,9 @@ def min_utilization(free: Integers, start: Integers, load: npt.ArrayLike) -> Flo
 def whole_utilization(
     free: Integers, start: Integers, load: Integers
 ) -> tuple[npt.NDArray[Any], int]:
-    """u_min of one server under loads (n, k): (n,) whole numbers, and their denominator."""
+    """Minimum utilization u_min of one server under loads (n, k): integers (n,) and their
+    denominator.
+    """
     own = start > 0
     common = math.lcm(*(int(amount) for amount in start[own]))
     # a load that fits is at most the space, so at most common after scaling
@@ -201,7 +206,7 @@ def skewness(free: Integers, start: Integers, load: npt.ArrayLike) -> Floats:
 
 
 def squared_skewness(free: Integers, start: Integers, load: Integers) -> list[Fraction]:
-    """ske squared under loads (n, k), exactly: k (k sum u_j^2 / (sum u_j)^2 - 1)."""
+    """Square of the skewness under loads (n, k), exactly: k (k sum u_j^2 / (sum u_j)^2 - 1)."""
     own = start > 0
     space = [int(amount) for amount in start[own]]
     common = math.lcm(*space)

@@ -249,7 +249,7 @@ class Packing(Instance["Placement"]):
         servers: Any = np.inf,
         **fields: Any,
     ) -> Self:
-        """An instance from labeled pandas; a missing or unknown label raises InvalidInstance.
+        """Instance from labeled pandas objects; a missing or unknown label raises InvalidInstance.
 
         Parameters
         ----------
@@ -275,7 +275,7 @@ class Packing(Instance["Placement"]):
 
     @property
     def unbounded(self) -> npt.NDArray[np.bool_]:
-        """(s,) whether as many VMs are wanted as fit."""
+        """Whether as many VMs of each type (s,) are wanted as fit."""
         return np.isinf(self.requested)
 
     @property
@@ -304,7 +304,7 @@ class Packing(Instance["Placement"]):
 
     @property
     def rules(self) -> Rules:
-        """Placement rules in one form."""
+        """Placement rules of the instance in one form."""
         return rules_of(self)
 
     @property
@@ -314,8 +314,8 @@ class Packing(Instance["Placement"]):
 
     @property
     def useful(self) -> Floats:
-        """(s,) VMs of each type beyond which more are of no use: its request, or what gives the
-        whole rate of the service that it serves.
+        """Number (s,) of VMs of each type beyond which more are of no use: its request, or what
+        gives the whole rate of the service that it serves.
         """
         most = self.requested.copy()
         for service in self.services:
@@ -324,7 +324,7 @@ class Packing(Instance["Placement"]):
 
     @property
     def server_class(self) -> Integers:
-        """(n,) class of each server, where their number is finite: class by class."""
+        """Class (n,) of each server, where their number is finite: class by class."""
         return np.repeat(np.arange(self.classes), self.server_count.astype(np.int64))
 
     @property
@@ -339,7 +339,9 @@ class Packing(Instance["Placement"]):
         return self.types * int(max(vms, 1000 * servers, self.types))
 
     def summary(self) -> dict[str, object]:
-        """Facts for people: servers and VMs, and the fewest servers that volume allows."""
+        """Facts about the instance for `cotenant show`: servers and VMs, and the fewest servers
+        that volume allows.
+        """
         finite = self.requested[~self.unbounded]
         servers = (
             "as many as needed"
@@ -457,7 +459,7 @@ class Packing(Instance["Placement"]):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Placement(Solution):
-    """Which VMs each used server holds.
+    """Which VMs each server in use holds.
 
     Parameters
     ----------
@@ -495,7 +497,7 @@ class Placement(Solution):
         return len(self.server_class)
 
     def totals(self, types: int) -> Integers:
-        """(s,) VMs of each type placed; zeros when nothing is."""
+        """Number (s,) of VMs of each type placed; zeros when nothing is."""
         total: Integers = (
             self.count.sum(axis=0) if len(self.count) else np.zeros(types, dtype=np.int64)
         )
@@ -584,7 +586,7 @@ def capped_cards(instance: Packing) -> bool:
 
 
 def only_caps(instance: Packing) -> bool:
-    """Whether no request must be served whole."""
+    """Whether requests are only caps, so that none must be served whole."""
     return instance.partial or not (~instance.unbounded & (instance.requested > 0)).any()
 
 
@@ -600,7 +602,7 @@ def shared_servers(instance: Packing) -> bool:
 
 
 def placed_now(instance: Packing) -> bool:
-    """Whether an instance says what runs now, and all VMs are to be placed."""
+    """Whether an instance states the current placement, and all VMs are to be placed."""
     return serves_all(instance) and instance.placed is not None
 
 
@@ -617,7 +619,9 @@ def takes_arrivals(instance: Packing) -> bool:
 
 
 def ends(instance: Packing) -> bool:
-    """Whether VMs stop coming or servers run out (or rules hold for whole requests only)."""
+    """Whether placing VMs one by one ends: VMs stop coming or servers run out (or rules hold for
+    whole requests only).
+    """
     return (
         fixed_servers(instance)
         or serves_all(instance)
@@ -626,6 +630,6 @@ def ends(instance: Packing) -> bool:
 
 
 def fits(demand: Integers, room: Integers) -> npt.NDArray[np.bool_]:
-    """(n, m) whether each demand (n, k) fits each room (m, k)."""
+    """Whether each demand (n, k) fits each free capacity (m, k), shape (n, m)."""
     result: npt.NDArray[np.bool_] = np.all(demand[:, None, :] <= room[None, :, :], axis=2)
     return result

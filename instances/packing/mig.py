@@ -30,7 +30,9 @@ _NUMBER = re.compile(r"[0-9]{1,15}(\.[0-9]{1,9})?")
 
 @dataclass(frozen=True)
 class SliceProfile:
-    """A profile of MIG: compute slices, memory slices, and the memory slices at which it starts."""
+    """Profile of MIG slices: compute slices, memory slices, and the memory slices at which it
+    starts.
+    """
 
     compute: int
     memory: int
@@ -39,7 +41,7 @@ class SliceProfile:
 
 @dataclass(frozen=True)
 class Card:
-    """A GPU that MIG cuts: its compute slices, its memory slices, and its profiles by name."""
+    """GPU model that MIG divides: its compute and memory slices, and its profiles by name."""
 
     compute: int
     memory: int
@@ -48,7 +50,7 @@ class Card:
 
 @cache
 def cards() -> Mapping[str, Card]:
-    """The GPUs that are known, from `mig.json`."""
+    """Known GPU models, from `mig.json`."""
     given = json.loads(Path(__file__).with_name("mig.json").read_text(encoding="utf-8"))
     return {
         name: Card(
@@ -237,7 +239,7 @@ def _best(
 
 
 def _load(folder: Path, name: str, load: int, services: list[str]) -> dict[str, Fraction | None]:
-    """A line of the loads, by service; None for N/A."""
+    """Row of a load by service; None for N/A."""
     places = [folder / part / f"{name}{end}" for part in ("", "SLO") for end in (".csv", ".txt")]
     file = next((place for place in places if place.is_file()), None)
     if file is None:

@@ -109,7 +109,7 @@ def refuse_rules(instance: Any, known: tuple[str, ...] = ()) -> None:
 
 
 def rules_of(instance: Any) -> Rules:
-    """The rules of an instance; where it has none, everything is allowed."""
+    """Rules of an instance in one form; where it has none, everything is allowed."""
     types, classes = instance.types, instance.classes
     allowed = instance.allowed
     if allowed is None:
@@ -240,7 +240,7 @@ def check_rules(instance: Any, count: Integers, kind: Integers) -> None:
 
 
 def present_counts(instance: Any) -> Integers:
-    """(n, s) VMs of each type on each server now."""
+    """Current number (n, s) of VMs of each type on each server."""
     count = np.zeros((int(instance.server_count.sum()), instance.types), dtype=np.int64)
     if instance.placed is not None:
         count[instance.placed[:, 0], instance.placed[:, 1]] = instance.placed[:, 2]
@@ -248,7 +248,8 @@ def present_counts(instance: Any) -> Integers:
 
 
 def stays(instance: Any, count: Integers, kind: Integers) -> tuple[Integers, int]:
-    """On which servers a placement leaves most VMs where they are, and how many move.
+    """Assignment to servers by which a placement leaves most VMs where they are, and the number
+    that move.
 
     Servers of a class are interchangeable, so each is matched with one of what runs now
     (Kuhn 1955); VMs that do not run now are no moves.
@@ -280,7 +281,7 @@ def stays(instance: Any, count: Integers, kind: Integers) -> tuple[Integers, int
 
 
 def counted_zones(instance: Any, types: Iterable[int]) -> list[str]:
-    """The zones with a server where one of the types is allowed: they count for its skew."""
+    """Zones that a spread counts: those with a server where one of its types is allowed."""
     found = {
         name
         for c, name in enumerate(instance.zone)

@@ -25,7 +25,7 @@ A_RATE = Range(least=1, below=LARGEST_RATE, what="a rate")
 @validate_options
 @dataclass(frozen=True)
 class Service:
-    """A rate that VMs of some types give together, in any mix.
+    """Rate that VMs of some types give together, in any mix.
 
     Parameters
     ----------
@@ -42,7 +42,7 @@ class Service:
 
     @property
     def most(self) -> tuple[int, ...]:
-        """VMs of each type of the service beyond which more are of no use."""
+        """Number of VMs of each type of the service beyond which more are of no use."""
         return tuple(-(-self.rate // rate) for rate in self.rates)
 
 

@@ -16,7 +16,7 @@ Integers = npt.NDArray[np.int64]
 
 
 def refuse_large_totals(instance: Any) -> None:
-    """Refuse totals beyond 2**53, in Python's whole numbers, which do not overflow."""
+    """Refuse totals beyond 2**53, in Python's integers, which do not overflow."""
     servers, useful = instance.server_count, instance.useful
     finite = np.where(np.isinf(servers), 0.0, servers)
     wanted = np.where(np.isinf(useful), 0.0, useful)
@@ -38,7 +38,7 @@ def refuse_large_totals(instance: Any) -> None:
 
 
 def _total(numbers: Floats, amounts: Integers) -> int:
-    """The sum of whole numbers times amounts, exact where it could pass 2**53."""
+    """Sum of integers times amounts, exact where it could pass 2**53."""
     rough = float(numbers @ amounts)
     if rough < LARGEST / 2:  # so many floats do not err by half
         return int(rough)

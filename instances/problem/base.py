@@ -139,7 +139,9 @@ class Instance(_Record, Generic[Answer]):
 
     @property
     def size(self) -> int:
-        """Size to which a policy's time is about proportional: the entries of the tables read."""
+        """Number to which a policy's time is about proportional, mostly the entries of the tables
+        read.
+        """
         return 0
 
     @property
@@ -159,7 +161,7 @@ class Instance(_Record, Generic[Answer]):
         return {"problem": self.problem, "name": self.name, "source": self.source}
 
     def _repr_items(self) -> dict[str, str]:
-        """First facts of the summary."""
+        """First facts of the summary, for the representation of the instance."""
         facts = {name: _cut(str(value)) for name, value in self.summary().items() if value != ""}
         shown = [name for name in facts if name not in ("problem", "source")]
         return {name: facts[name] for name in shown[:_MAX_REPR_ITEMS]}
@@ -194,12 +196,12 @@ class Solution(_Record):
         return frame
 
     def document(self) -> dict[str, Any]:
-        """Fields as plain JSON values."""
+        """Fields of the solution as plain JSON values."""
         return {f.name: to_json_value(getattr(self, f.name)) for f in _fields(self)}
 
     @classmethod
     def from_document(cls, document: dict[str, Any]) -> Self:
-        """Solution whose `document` is given."""
+        """Solution that has the given `document`."""
         known = {f.name for f in dataclasses.fields(cls)}
         if unknown := set(document) - known:
             raise InvalidInstance(

@@ -154,7 +154,9 @@ class OptionType:
 
     @property
     def limited(self) -> bool:
-        """Whether the rule refuses anything; values of other types the function itself checks."""
+        """Whether the type of an option refuses any value; values of other types the function
+        itself checks.
+        """
         return not self.takes(self)
 
     def takes(self, value: Any) -> bool:
@@ -339,7 +341,7 @@ def _takes(hint: Any, limits: Range | None, value: Any) -> bool:
 
 
 def _is(hint: Any, value: Any) -> bool:
-    """Whether a value is of a type; True for types that only type checkers evaluate."""
+    """Whether a value is an instance of a type; True for types that only type checkers evaluate."""
     if hint in (int, float):
         return type(value) is hint or (
             isinstance(value, Integral if hint is int else Real) and not isinstance(value, bool)
@@ -418,7 +420,7 @@ def _is_array(value: Any, of: Any = None) -> bool:
 
 
 def _read(hint: Any, text: str) -> tuple[bool, Any]:
-    """Whether a text can be converted to a type, and its value."""
+    """Whether a text can be converted to a type, and the converted value."""
     if hint is type(None):
         return text.lower() in ("none", "null", ""), None
     if typing.get_origin(hint) is typing.Literal:
@@ -462,7 +464,7 @@ def _describe(hint: Any, limits: Range | None) -> str:
 
 
 def _cure(hint: Any, limits: Range | None) -> str:
-    """Cure for a refused value: that of the range, or of the class."""
+    """Cure for a refused value of an option: that of the range, or of the class."""
     if limits is not None:
         return limits.cure
     return getattr(typing.get_origin(hint) or hint, "cure_for_others", "")

@@ -255,8 +255,8 @@ def parse_any_json(text: str, path: str | os.PathLike[str], wanted: str = "") ->
 
 
 def _ordinary(text: str) -> Any:
-    """JSON value by pydantic's parser; raises ValueError for a text that the parser, or this
-    reader, may refuse.
+    """JSON value of a text by pydantic's parser; raises ValueError for a text that the parser, or
+    this reader, may refuse.
 
     That parser is three times as fast as Python's, and lets the last of equal keys win, unsaid.
     But each key is followed by a colon of the text, and each other colon is within a string.
@@ -291,7 +291,7 @@ def _ordinary(text: str) -> Any:
 
 
 def _decoded(text: str, where: str, wanted: str) -> Any:
-    """JSON value by Python's decoder; raises InvalidFile with the reason and line."""
+    """JSON value of a text by Python's decoder; raises InvalidFile with the reason and line."""
     try:
         content = _DECODER.decode(text)
     except json.JSONDecodeError as error:
@@ -412,7 +412,7 @@ def _require_regular(
 
 
 def _raise(size: int) -> str:
-    """Sentence on how to raise the limit to a number of bytes."""
+    """Sentence on how to raise the size limit of files to a number of bytes."""
     return f"set {LIMIT_VARIABLE} to read it, as in {LIMIT_VARIABLE}={math.ceil(size / 1e6)}MB"
 
 

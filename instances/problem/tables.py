@@ -131,7 +131,7 @@ class CsvTable:
 
     @property
     def written(self) -> str:
-        """Note on separators other than commas and decimal points."""
+        """Note on the form in which a table is written, if not with commas and decimal points."""
         words = [_SEPARATORS.get(self.delimiter, "")]
         words += ["decimal commas"] if "," in self.marks else []
         return " and ".join(word for word in words if word)
@@ -291,7 +291,7 @@ def read_matrix(
 
 
 def in_a_line(names: Sequence[str]) -> str:
-    """Names on one line for a message, since a cell may hold line breaks."""
+    """Names of a file joined on one line for a message, since a cell may hold line breaks."""
     text = ", ".join(" ".join(name.split()) for name in names)
     return text if len(text) <= 300 else f"{text[:297]}..."
 

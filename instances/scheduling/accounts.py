@@ -71,7 +71,7 @@ class Accounts:
 
     @property
     def unit(self) -> Unit:
-        """Unit that a machine stands for."""
+        """Unit of resources that a machine of the game stands for."""
         return self.log.unit
 
     def cut(self, length: int | None = None, most: int = MOST_UNITS) -> Accounts:
@@ -101,7 +101,7 @@ class Accounts:
 @validate_options
 @dataclass(frozen=True)
 class Source:
-    """Options that turn files into organizations; every field is an option.
+    """Options that turn the files of a cluster into organizations; every field is an option.
 
     Attributes
     ----------
@@ -133,7 +133,7 @@ class Source:
     mapping: str | None = None
 
     def read(self, path: PathLike) -> Accounts:
-        """Read the files and put them together.
+        """Read the files of a cluster and put them together into a log with organizations.
 
         Raises
         ------
@@ -269,7 +269,7 @@ class Source:
         return "as given" if "=" in self.shares else "sshare"
 
     def _machines(self, log: Log, nodes: list[SlurmNode], unit: Unit) -> tuple[int, str]:
-        """Number of machines, and where it comes from."""
+        """Number of machines of the cluster, and where it comes from."""
         if self.machines is not None:
             return -int(-self.machines / unit.size // 1), "as given"
         if log.queues:
@@ -309,8 +309,8 @@ def sacct(
 
 
 def waits(accounts: Accounts) -> dict[str, tuple[int, int, float]]:
-    """By account: number of pending jobs at the end of the log, their processors, and the processor
-    seconds waited so far; held jobs are not counted.
+    """Pending jobs at the end of the log by account: their number, their processors, and the
+    processor seconds waited so far; held jobs are not counted.
     """
     over = accounts.log.over
     table: dict[str, tuple[int, int, float]] = {}
@@ -323,7 +323,7 @@ def waits(accounts: Accounts) -> dict[str, tuple[int, int, float]]:
 
 
 def _brought(log: Log, nodes: list[SlurmNode]) -> list[Amounts]:
-    """Amounts that all queues contribute, or that each node has."""
+    """Amounts of resources that all queues contribute, or that each node has."""
     if log.queues:
         return [summed(each.nominal for each in log.queues)]
     return [node.resources for node in nodes]
@@ -361,7 +361,7 @@ def _shares_notes(log: Log, weights: dict[str, Fraction], unit: Unit) -> Iterato
 
 
 def _ran(log: Log) -> set[str]:
-    """Accounts with jobs that ran."""
+    """Accounts of a log with jobs that ran."""
     return {log.groups[number] for number in np.unique(log.group).tolist()}
 
 
@@ -376,7 +376,7 @@ def most_parts(run: Integers, width: Integers, length: int) -> int:
 def _merged(
     log: Log, weights: dict[str, Fraction] | None, top: int
 ) -> tuple[Log, dict[str, Fraction] | None]:
-    """The log with all but the accounts of most work made one."""
+    """Log in which all accounts but those of most work are merged into one."""
     work = np.bincount(
         log.group, weights=(log.run * log.processors).astype(float), minlength=len(log.groups)
     )

@@ -1,4 +1,4 @@
-"""A schedule in words: when and where each job starts."""
+"""Schedule as a table: when and where each job starts."""
 
 from __future__ import annotations
 
@@ -49,5 +49,5 @@ def answer_table(instance: Scheduling, schedule: Schedule, most: int | None = No
 
 
 def _taken(machine: object, all_of: object = "") -> str:
-    """Text for the machines of a job: " 3", "s 3 4"."""
+    """Text for the machines of a job, such as " 3" or "s 3 4"."""
     return f"s {all_of}" if " " in str(all_of) else f" {machine}"

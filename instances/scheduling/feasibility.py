@@ -117,12 +117,14 @@ def schedule_of(
 
 @validate_options
 def assign_machines(instance: Scheduling, start: npt.ArrayLike) -> Integers:
-    """(j,) the lowest machine free at each start, -1 for jobs not started; see `schedule_of`."""
+    """Lowest machine (j,) free at each start, -1 for jobs not started; see `schedule_of`."""
     return schedule_of(instance, start).machine
 
 
 def _machines(instance: Scheduling, schedule: Schedule) -> tuple[Integers, Integers]:
-    """Every job that takes a machine, and that machine; refused unless each has its number."""
+    """Pairs of a job and a machine that it takes; refused unless each job has its number of
+    machines.
+    """
     jobs = np.flatnonzero(schedule.started)
     more = np.repeat(jobs, instance.width[jobs] - 1)
     others = np.asarray(schedule.others, dtype=np.int64)
@@ -177,7 +179,7 @@ def _check_overlap(
 
 
 def _not_greedy(instance: Scheduling, schedule: Schedule) -> str | None:
-    """When and why the schedule is not greedy, in words; None for a greedy one."""
+    """Message on when and why a schedule is not greedy; None for a greedy one."""
     if instance.processors is not None:
         return _fits_and_waits(instance, schedule)
     if (place := _idle_while_waiting(instance, schedule)) is not None:
@@ -209,8 +211,8 @@ def _idle_while_waiting(instance: Scheduling, schedule: Schedule) -> tuple[int, 
 
 
 def _fits_and_waits(instance: Scheduling, schedule: Schedule) -> str | None:
-    """When a parallel job waits that no rule would let wait: with backfilling one that fits,
-    without it while all that come first fit. O(events x organizations) at worst.
+    """First time at which a parallel job waits that no rule would let wait: with backfilling one
+    that fits, without it while all that come first fit. O(events x organizations) at worst.
     """
     begin = np.where(schedule.started, schedule.start, instance.horizon)
     ends = (schedule.start + instance.processing)[schedule.started]
@@ -243,7 +245,7 @@ def _fits_and_waits(instance: Scheduling, schedule: Schedule) -> str | None:
 
 
 def _faster_idle(instance: Scheduling, schedule: Schedule) -> str | None:
-    """When a job takes a slower machine than one that stays idle."""
+    """First time at which a job takes a slower machine than one that stays idle."""
     jobs = np.flatnonzero(schedule.started)
     if len(jobs) == 0:
         return None

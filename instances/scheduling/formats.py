@@ -173,7 +173,7 @@ def read_swf(path: PathLike, text: str | None = None) -> Log:
 
 
 def _swf_table(path: PathLike, cells: list[list[str]], numbers: list[int]) -> Integers:
-    """The fields that are wanted of each job, at their places."""
+    """Requested fields of each job of a Standard Workload Format log, as arrays."""
     table = np.full((len(cells), _FIELDS), _MISSING, dtype=np.int64)
     try:
         table[:, _WANTED] = np.array(cells, dtype=np.int64)
@@ -194,7 +194,9 @@ def _swf_table(path: PathLike, cells: list[list[str]], numbers: list[int]) -> In
 
 
 def _exact(path: PathLike, number: int, column: int, text: str) -> Fraction:
-    """A field: a whole number, or of submission, wait and run 0 or more with decimals."""
+    """Value of a field of the log: an integer, or of submission, wait and run 0 or more with
+    decimals.
+    """
     value = Fraction(text) if re.fullmatch(r"[+-]?[0-9]{1,16}(\.[0-9]{0,30})?", text) else None
     timed = column in (_SUBMIT, _WAIT, _RUN)
     if value is None or abs(value) >= LARGEST or (value % 1 and (value < 0 or not timed)):

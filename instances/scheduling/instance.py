@@ -190,7 +190,7 @@ class Scheduling(Instance["Schedule"]):
     def from_frame(
         cls, jobs: pandas.DataFrame, *, machines: pandas.Series, horizon: int, **fields: Any
     ) -> Self:
-        """An instance from labeled pandas; a missing or unknown label raises InvalidInstance.
+        """Instance from labeled pandas objects; a missing or unknown label raises InvalidInstance.
 
         Parameters
         ----------
@@ -227,12 +227,12 @@ class Scheduling(Instance["Schedule"]):
 
     @property
     def size(self) -> int:
-        """Forty steps of a policy for each job."""
+        """Forty steps of a policy for each job, as an estimate of its time."""
         return 40 * self.jobs
 
     @property
     def total_machines(self) -> int:
-        """Machines of all organizations."""
+        """Number of machines of all organizations."""
         return int(self.machines.sum())
 
     @property
@@ -250,17 +250,17 @@ class Scheduling(Instance["Schedule"]):
 
     @cached_property
     def width(self) -> Integers:
-        """(j,) machines each job takes at once."""
+        """Number of machines (j,) that each job takes at once."""
         return np.ones(self.jobs, dtype=np.int64) if self.processors is None else self.processors
 
     @cached_property
     def work(self) -> Integers:
-        """(j,) units of work of each job: its processing time on all of its machines."""
+        """Units of work (j,) of each job: its processing time on all of its machines."""
         return self.processing if self.processors is None else self.processing * self.processors
 
     @cached_property
     def pace(self) -> Integers:
-        """(machines,) units of work each machine does in a unit of time."""
+        """Units of work (machines,) that each machine does in a unit of time."""
         return np.ones(self.total_machines, dtype=np.int64) if self.speed is None else self.speed
 
     @property
@@ -277,7 +277,7 @@ class Scheduling(Instance["Schedule"]):
 
     @cached_property
     def owner(self) -> Integers:
-        """(machines,) the organization each machine belongs to."""
+        """Organization (machines,) to which each machine belongs."""
         return np.repeat(np.arange(self.organizations), self.machines)
 
     @cached_property
@@ -289,7 +289,7 @@ class Scheduling(Instance["Schedule"]):
 
     @cached_property
     def most_utility(self) -> int:
-        """No coalition's utility exceeds this: each job at its release, or all machines busy."""
+        """Upper bound on any coalition's utility: each job at its release, or all machines busy."""
         shortest = -(-self.processing // int(self.pace.max()))
         ends = np.minimum(self.release + np.minimum(shortest, self.horizon), self.horizon)
         units = np.maximum(ends - self.release, 0)
@@ -299,7 +299,9 @@ class Scheduling(Instance["Schedule"]):
         return int(min(alone, self.busy * self.horizon * (self.horizon + 1) // 2))
 
     def summary(self) -> dict[str, object]:
-        """Facts for people: size, load and the split of machines and jobs."""
+        """Facts about the instance for `cotenant show`: size, load, and the split of machines and
+        jobs.
+        """
         left = np.maximum(self.horizon - self.release, 0)
         rate = self.width * int(self.pace.max())
         work = float(np.minimum(self.work, left * rate.astype(float)).sum())
@@ -354,7 +356,7 @@ class Schedule(Solution):
             raise InvalidInstance("greedy", repr(self.greedy), "true or false")
 
     def document(self) -> dict[str, Any]:
-        """The fields as plain JSON values; `others` only where there are any."""
+        """Fields of the schedule as plain JSON values; `others` only where there are any."""
         found = super().document()
         if not found["others"]:
             del found["others"]
@@ -362,5 +364,5 @@ class Schedule(Solution):
 
     @property
     def started(self) -> Booleans:
-        """(j,) whether a job was started."""
+        """Whether each job (j,) was started."""
         return self.start >= 0

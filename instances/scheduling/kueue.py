@@ -41,7 +41,7 @@ Object = Mapping[str, Any]
 
 @dataclass
 class _Reading:
-    """State of reading the objects.
+    """State of reading the objects of a Kueue.
 
     Attributes
     ----------
@@ -121,7 +121,7 @@ def read_kueue(path: PathLike, *, strict: bool = False, text: str | None = None)
 
 
 def _items(content: Any) -> Iterator[Object]:
-    """Objects of nested lists; objects of a typed list get its kind."""
+    """Objects of nested lists; the objects of a typed list get its kind."""
     if isinstance(content, list):
         for each in content:
             yield from _items(each)
@@ -134,7 +134,7 @@ def _items(content: Any) -> Iterator[Object]:
 
 
 def _wrong(error: Exception) -> str:
-    """Message on an invalid object."""
+    """Message on an invalid object of a Kueue."""
     if isinstance(error, ValueError):
         return str(error)
     what = f"no field {error}" if isinstance(error, KeyError) else f"a field of no use ({error})"
@@ -166,7 +166,7 @@ def _number(value: object, what: str) -> Fraction:
 def _add(
     table: dict[str, int], resource: str, flavor: str, value: object, times: int = 1, key: str = ""
 ) -> None:
-    """Count a quantity of a resource of a flavor; its key is named in an error."""
+    """Add a quantity of a resource of a flavor to a sum; its key is named in an error."""
     whole = amount(times * _number(value, f"{key} of {resource}" if key else resource), resource)
     name = GPU if resource.rpartition("/")[2] == "gpu" else resource
     name = "mem" if name == "memory" else name
@@ -175,7 +175,7 @@ def _add(
 
 
 def _quotas(spec: Object) -> Iterator[tuple[str, Object]]:
-    """The flavor and the quota of each entry."""
+    """Flavor and quota of each entry of a queue's resources."""
     for group in spec.get("resourceGroups") or ():
         for flavor in group.get("flavors") or ():
             for entry in flavor.get("resources") or ():

@@ -99,7 +99,7 @@ class Log:
 
     @property
     def machines(self) -> int | None:
-        """Processors the header speaks of, or None."""
+        """Number of processors that the header of a log states, or None."""
         for key in ("MaxProcs", "MaxNodes"):
             word = self.header.get(key, "").split()
             if word and word[0].isdecimal() and 0 < len(word[0]) < 16 and int(word[0]) > 0:
@@ -108,12 +108,12 @@ class Log:
 
     @property
     def begin(self) -> int:
-        """The first submission."""
+        """Time of the first submission of a log."""
         return int(self.submit[0])
 
     @property
     def end(self) -> int:
-        """The last submission."""
+        """Time of the last submission of a log."""
         return int(self.submit[-1])
 
     @property
@@ -197,7 +197,7 @@ class Settings:
 
     @property
     def of_groups(self) -> bool:
-        """Whether groups, not users, are what organizations are made of."""
+        """Whether organizations are made of groups, not of users."""
         return self.by in ("group", "account")
 
 
@@ -354,7 +354,7 @@ def of_jobs(log: Log, chosen: Integers) -> Log:
 def _in_window(
     log: Log, begin: int, length: int, initial: Initial
 ) -> tuple[Integers, Integers, Integers, Integers]:
-    """Jobs of the window in order, with release, processing and start in its time."""
+    """Jobs of a log in the window, in order, with release, processing and start in its time."""
     began = np.where(log.wait >= 0, log.submit + log.wait, -1)
     chosen = np.flatnonzero((log.submit >= begin) & (log.submit < begin + length))
     left = log.run.copy()

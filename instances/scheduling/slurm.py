@@ -50,12 +50,12 @@ _TASKS = re.compile(r"[0-9]+_\[([^\]]*)\]")
 
 
 class _BadLine(Exception):
-    """Message on an invalid line."""
+    """Message on an invalid line of sacct's output."""
 
 
 @dataclass
 class _Reading:
-    """State of reading the lines."""
+    """State of reading the lines of sacct's output."""
 
     jobs: dict[object, tuple[object, ...]] = field(default_factory=dict)
     counts: Counter[str] = field(default_factory=Counter)
@@ -220,7 +220,9 @@ def _divide(
     rows: list[tuple[int, str, bool, Fraction]], first: int, end: int, part: Fraction,
     shares: dict[str, Fraction],
 ) -> None:  # fmt: skip
-    """Give the rows of one level their parts, and those below them theirs, without recursion."""
+    """Divide the part of one level of accounts among its rows, and theirs among the rows below,
+    without recursion.
+    """
     todo = [(first, end, part)]
     while todo:
         first, end, part = todo.pop()
@@ -275,7 +277,7 @@ def _require(where: str, place: dict[str, int]) -> None:
 
 
 def _cells(line: str, mark: str, names: list[str], place: dict[str, int]) -> list[str]:
-    """Cells of a line; surplus cells belong to the job's name."""
+    """Cells of a line of Slurm's output; surplus cells belong to the job's name."""
     width = len(names)
     if '"' in line and mark in (",", ";", "\t"):
         quoted = next(csv.reader([line], delimiter=mark), [])
@@ -429,13 +431,15 @@ def remarks(log: Log, nodes: Sequence[SlurmNode] = (), unit: str = "cpu") -> Ite
 
 
 def _these(log: Log, chosen: list[int]) -> str:
-    """Number of jobs, and the first of them by name, as text."""
+    """Number of some jobs, and the first of them by name, as text."""
     names = ", ".join(log.jobs[n] for n in chosen[:3])
     return f"{len(chosen)} ({names}{', ...' if len(chosen) > 3 else ''})"
 
 
 def _moment(column: str, text: str) -> int | None:
-    """Seconds since 1970, as if the clock were UTC; None where there is no time."""
+    """Seconds since 1970 of a time that Slurm prints, as if the clock were UTC; None where there is
+    no time.
+    """
     if text.lower() in _NEVER:
         return None
     if _TIME.fullmatch(text):
@@ -449,7 +453,7 @@ def _moment(column: str, text: str) -> int | None:
 
 
 def _length(column: str, text: str) -> int | None:
-    """Seconds of [days-]HH:MM:SS, or of a whole number."""
+    """Seconds of a duration [days-]HH:MM:SS, or of an integer."""
     if text.isdecimal() and len(text) <= 12:
         return int(text)
     if match := _CLOCK.fullmatch(text):
@@ -476,7 +480,7 @@ def _run(text: str, start: int, end: int | None) -> int:
 
 
 def _cpus(amounts: Amounts, number: str) -> int:
-    """CPUs by a TRES, else by a column of their number, else 1."""
+    """Number of CPUs of a job by a TRES, else by a column of their number, else 1."""
     if "cpu" in amounts:
         return amounts["cpu"] // 1000
     if not number:
@@ -487,7 +491,7 @@ def _cpus(amounts: Amounts, number: str) -> int:
 
 
 def _tasks(job: str) -> int:
-    """Tasks of an array that stand in one line, as 2_[4-5%3] or 7_[1,3,8-20:4]."""
+    """Number of tasks of an array that stand in one line, as 2_[4-5%3] or 7_[1,3,8-20:4]."""
     match = _TASKS.match(job)
     if match is None:
         return 1

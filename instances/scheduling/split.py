@@ -25,7 +25,7 @@ Organizations = Annotated[int, Between(1, MOST_MACHINES // 10)]
 
 @validate_options
 def machine_split(total: int, organizations: Organizations, split: str = "zipf") -> Integers:
-    """(k,) machines of each organization.
+    """Number of machines (k,) of each organization.
 
     Parameters
     ----------
@@ -50,7 +50,7 @@ def machine_split(total: int, organizations: Organizations, split: str = "zipf")
 
 
 def proportional(total: int, weight: npt.ArrayLike) -> Integers:
-    """(k,) machines in proportion to weights, at least one of which is above 0; remainders go to
+    """Machines (k,) in proportion to weights, at least one of which is above 0; remainders go to
     the largest fractions, ties to the lowest organization.
     """
     part = np.asarray(weight, dtype=float)
@@ -62,7 +62,8 @@ def proportional(total: int, weight: npt.ArrayLike) -> Integers:
 
 
 def cuts(total: int, shares: Collection[Fraction], most: int) -> int:
-    """Into how many parts each machine is cut for shares to be integers of parts; at least one.
+    """Number of parts into which each machine is divided such that shares are integers of parts; at
+    least one.
 
     Parameters
     ----------

@@ -76,7 +76,7 @@ class Unit:
 
     @property
     def key(self) -> str:
-        """Hours of the unit as a part of a name in JSON."""
+        """Name of the unit's hours as a part of a name in JSON."""
         return re.sub(r"[^a-z0-9]+", "_", self.hours.lower())
 
     @property
@@ -85,7 +85,7 @@ class Unit:
         return self.key.replace("core_hours", "cpu_hours").removesuffix("_hours") + "s"
 
     def whole(self, amounts: Amounts) -> int:
-        """Amount of the unit, in `parts`, among resources, see `exact`."""
+        """Amount of the unit, in `parts`, among resources, as an integer; see `exact`."""
         return int(self.exact(amounts))
 
     def exact(self, amounts: Mapping[str, Any]) -> Fraction:
@@ -98,7 +98,7 @@ class Unit:
         return self.noun if self.noun == "GiB" else f"{self.noun}s"
 
     def count(self, number: str) -> str:
-        """A number with the noun, such as 8 CPUs or 12 GiB."""
+        """Number with the noun of the unit, such as 8 CPUs or 12 GiB."""
         return f"{number} {self.noun if number == '1' else self.nouns}"
 
 
@@ -183,7 +183,7 @@ def gres(text: str) -> Amounts:
 
 
 def summed(many: Iterable[Amounts]) -> dict[str, int]:
-    """The amounts of many, resource by resource."""
+    """Sum of amounts of resources, resource by resource."""
     total: dict[str, int] = {}
     for each in many:
         for name, number in each.items():

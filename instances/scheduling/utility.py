@@ -25,8 +25,8 @@ Utility = Callable[[Iterable[Started], int], int]
 
 @validate_options
 def throughput(jobs: Iterable[Started], t: int) -> int:
-    """psi_sp of equation 3: every unit of work done before t is worth its age at t, t minus the
-    time it began.
+    """Utility psi_sp of equation 3: every unit of work done before t is worth its age at t, t minus
+    the time it began.
 
     Theorem 4.1 with K1 = t, K2 = 1, K3 = 0 (the paper prints K1 = 1, K2 = t, which does not give
     its equation 3).
@@ -72,8 +72,8 @@ UTILITIES: dict[str, Utility] = {
 
 @validate_options
 def psi(start: Integers, work: Integers, t: int, rate: Integers | None = None) -> Integers:
-    """(j,) psi_sp of each job at time t (equation 3), 0 for a job that is not started (start -1) or
-    starts at t or later.
+    """Utility psi_sp (j,) of each job at time t (equation 3), 0 for a job that is not started
+    (start -1) or starts at t or later.
 
     Parameters
     ----------
@@ -98,7 +98,7 @@ def psi(start: Integers, work: Integers, t: int, rate: Integers | None = None) -
 def units_done(
     start: npt.ArrayLike, work: npt.ArrayLike, t: int, rate: npt.ArrayLike | None = None
 ) -> Integers:
-    """(j,) units of each job done before time t; work and rate as for `psi`."""
+    """Units (j,) of each job done before time t; work and rate as for `psi`."""
     begin, units = np.asarray(start, dtype=np.int64), np.asarray(work, dtype=np.int64)
     left = np.where(begin >= 0, np.maximum(t - begin, 0), 0)
     if rate is not None:
@@ -108,7 +108,7 @@ def units_done(
 
 
 def rates(instance: Scheduling, machine: npt.ArrayLike | None = None) -> Integers | None:
-    """(j,) units of work that each job does in a unit of time: its processors, or the speed of its
+    """Units of work (j,) that each job does in a unit of time: its processors, or the speed of its
     machine; None when all do one.
 
     Parameters
@@ -127,7 +127,7 @@ def rates(instance: Scheduling, machine: npt.ArrayLike | None = None) -> Integer
 
 
 def durations(instance: Scheduling, machine: npt.ArrayLike | None = None) -> Integers:
-    """(j,) how long each job runs on its machine, which is needed when machines have speeds."""
+    """Duration (j,) of each job on its machine, which is needed when machines have speeds."""
     each = rates(instance, machine)
     if instance.speed is None or each is None:
         return instance.processing
@@ -135,31 +135,33 @@ def durations(instance: Scheduling, machine: npt.ArrayLike | None = None) -> Int
 
 
 def job_psi(instance: Scheduling, schedule: Schedule, t: int) -> Integers:
-    """(j,) psi_sp of each job of a schedule at time t."""
+    """Utility psi_sp (j,) of each job of a schedule at time t."""
     return psi(schedule.start, instance.work, t, rates(instance, schedule.machine))
 
 
 def job_units(instance: Scheduling, schedule: Schedule, t: int) -> Integers:
-    """(j,) units of work of each job that a schedule has done before time t."""
+    """Units of work (j,) of each job that a schedule has done before time t."""
     return units_done(schedule.start, instance.work, t, rates(instance, schedule.machine))
 
 
 @validate_options
 def utilities(instance: Scheduling, schedule: Schedule, t: int | None = None) -> Integers:
-    """(k,) psi_sp of each organization at time t, the horizon when not given; exact."""
+    """Utility psi_sp (k,) of each organization at time t, the horizon when not given; exact."""
     worth = job_psi(instance, schedule, instance.horizon if t is None else t)
     return per_organization(instance, worth)
 
 
 def per_organization(instance: Scheduling, values: Integers) -> Integers:
-    """(k,) sums of the jobs' whole numbers over each organization, not through floats."""
+    """Sums (k,) of the jobs' integers over each organization, not through floats."""
     total = np.zeros(instance.organizations, dtype=np.int64)
     np.add.at(total, instance.organization, values)
     return total
 
 
 def scale(instance: Scheduling, objective: str, **options: object) -> float:
-    """The utilization if no job waited for another one, at most 1; 1 for utilities and counts."""
+    """Scale of an objective: the utilization if no job waited for another one, at most 1; 1 for
+    utilities and counts.
+    """
     if objective != "utilization":
         return 1.0
     left = np.maximum(instance.horizon - instance.release, 0)

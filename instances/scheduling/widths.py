@@ -1,4 +1,4 @@
-"""The jobs of a log at the width that they have in one unit."""
+"""Jobs of a log with widths counted in one unit of resources."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from .units import GPU, Amounts, Unit, amount_of, summed
 
 
 def in_unit(log: Log, unit: Unit, brought: Sequence[int]) -> tuple[Log, list[str]]:
-    """The jobs that hold some of a unit, at that width, with the unit's grain; and what was left
-    out or rounded, in sentences.
+    """Jobs that hold some of a unit, with widths in it and the unit's grain; and sentences on what
+    was left out or rounded.
 
     Parameters
     ----------
@@ -91,6 +91,6 @@ def in_machines(unit: Unit, amounts: Amounts) -> int:
 
 
 def _type_of(amounts: Amounts) -> str:
-    """The type of a job's GPUs, "-" for GPUs of none; "" without GPUs."""
+    """Type of a job's GPUs, "-" for GPUs of no type; "" without GPUs."""
     typed = [name for name in amounts if name.startswith(f"{GPU}:")]
     return typed[0].removeprefix(f"{GPU}:") if typed else "-" * (amount_of(amounts, GPU) > 0)

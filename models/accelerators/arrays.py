@@ -157,7 +157,7 @@ def share_program(
 
 
 def _most(instance: Accelerators) -> Floats:
-    """(k,) largest number of jobs or pairs of each placement at a time."""
+    """Largest number (k,) of jobs or pairs of each placement at a time."""
     first, second, device, _, _, workers = instance.placements
     jobs = instance.count[first].astype(float)
     other = np.where(second < 0, jobs, instance.count[second])

@@ -50,7 +50,7 @@ class AdmissionProgram:
 
     @property
     def shared(self) -> int:
-        """Number of columns of the assignment itself."""
+        """Number of the columns that state the assignment itself."""
         return len(self.job) + len(self.pair)
 
     def assignment(self, point: Floats) -> Assignment:
@@ -69,7 +69,9 @@ class AdmissionProgram:
         return bool(np.abs(used_cores - np.round(used_cores)).max(initial=0.0) <= tolerance)
 
     def point(self, assignment: Assignment) -> Floats | None:
-        """First columns of an assignment, with equal VMs renamed; None if a pair has no column."""
+        """Values of the first columns that state an assignment, with equal VMs renamed; None if a
+        pair has no column.
+        """
         renamed = self._in_order(assignment)
         index = np.full((self.jobs, len(self.copies)), -1)
         index[self.job, self.machine] = np.arange(len(self.job))
@@ -181,7 +183,7 @@ def assignment_program(
 
 
 def _copies(cores: Integers) -> Integers:
-    """(V,) last VM before each with equal cores, -1 for none."""
+    """Last VM (V,) before each with equal cores, -1 for none."""
     _, group = np.unique(cores, axis=0, return_inverse=True)
     before = np.full(len(cores), -1)
     last: dict[int, int] = {}

@@ -90,7 +90,7 @@ def _fastest(instance: Admission, j: int, w: float, offered: Integers) -> float:
 
 
 def _offered(instance: Admission, assignment: Assignment) -> Integers:
-    """(J, V, C) cores that each VM offers each job: all that jobs ranked above it do not hold."""
+    """Cores (J, V, C) that each VM offers each job: all that jobs ranked above it do not hold."""
     free = np.array(instance.cores)
     offered = np.empty((instance.jobs, *free.shape), dtype=np.int64)
     for j in job_ranking(instance.threads).tolist():

@@ -50,7 +50,7 @@ class GainSets:
 
     @cached_property
     def blocks(self) -> Booleans:
-        """(T, T) whether agents of two types can block at all; symmetric."""
+        """Whether agents of two types can block at all, shape (T, T); symmetric."""
         members = self.size - self.own
         return (members > 0) & (members.T > 0)
 
@@ -83,7 +83,7 @@ def gain_sets(
     alpha_mode: AlphaMode = "penalty-points",
     uncertainty: Uncertainty = "none",
 ) -> GainSets:
-    """The nested gain sets of every type, by the one strict comparison `gains`. O(T^2 log T).
+    """Nested gain sets of every type, by the strict comparison `gains`. O(T^2 log T).
 
     Raises
     ------

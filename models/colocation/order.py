@@ -109,7 +109,7 @@ def order_terms(instance: Colocation, most: int | None = None, steps: int | None
 
 
 class WillingCounts:
-    """Distinct counts W of willing agents, of all types.
+    """Distinct counts W of willing agents of all types, as columns of a program.
 
     Attributes
     ----------
@@ -182,7 +182,7 @@ def _steps(agents: int, upto: float, steps: int | None, most: int | None) -> Flo
 def _alike(
     first: Integers, size: Integers, left: Integers, right: Integers
 ) -> tuple[Integers, Integers]:
-    """Steps common to both W, for pairs of W of one type."""
+    """Steps that both W of a pair of W of one type have in common."""
     number = np.minimum(size[left], size[right])
     within = _within(number)
     return np.repeat(first[left], number) + within, np.repeat(first[right], number) + within

@@ -296,7 +296,7 @@ class _Chains:
         ]
 
     def value_of_pair(self, values: list[Integers] | list[Floats]) -> Floats:
-        """(T, T) value or column of G[a, c], from one per level; -1 where no pair can block."""
+        """Value or column (T, T) of G[a, c], from one per level; -1 where no pair can block."""
         table = np.full(self.sets.size.shape, -1.0)
         for chain, value in zip(self.chains, values, strict=True):
             rivals = np.flatnonzero(self.sets.blocks[chain.type])

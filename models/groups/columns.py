@@ -41,23 +41,23 @@ class Columns:
 
     @cached_property
     def cost(self) -> Integers:
-        """(N,) total penalty of the members of each group, in units."""
+        """Total penalty (N,) of the members of each group, in units."""
         total: Integers = self.lost.sum(axis=1)
         return total
 
     @cached_property
     def step(self) -> int:
-        """The largest number of units that divides every cost, at least 1."""
+        """Largest number of units that divides every cost, at least 1."""
         return max(1, int(np.gcd.reduce(self.cost, initial=0)))
 
     @cached_property
     def largest(self) -> float:
-        """The largest cost, in absolute value, as a penalty."""
+        """Largest cost of a group, in absolute value, as a penalty."""
         return float(np.abs(self.cost).max(initial=0)) / UNIT
 
     @cached_property
     def size(self) -> Integers:
-        """(N,) jobs in each."""
+        """Number (N,) of jobs in each group."""
         number: Integers = (self.members >= 0).sum(axis=1)
         return number
 
@@ -81,14 +81,16 @@ class Columns:
         return builder.build()
 
     def rows(self, builder: ProgramBuilder, x: Integers, count: Integers, limits: Integers) -> None:
-        """Every job is placed once, and machines suffice; x are the columns of the groups."""
+        """Add rows to a program: every job is placed once, and machines suffice; x are the columns
+        of the groups.
+        """
         row, column = self.incidence()
         wanted = count.astype(float)
         builder.block(row, x[column], 1.0, wanted, wanted)
         builder.block(self.where, x, 1.0, np.full(len(limits), -np.inf), limits.astype(float))
 
     def find(self, instance: Groups, grouping: Grouping) -> Integers:
-        """(G,) columns of a grouping's groups."""
+        """Columns (G,) of the groups of a grouping."""
         weight = np.append(np.random.default_rng(0).integers(1, 2**62, size=instance.types), 0)
 
         def keys(members: Integers, where: Integers) -> Integers:
@@ -120,11 +122,11 @@ class Columns:
         return self.members[taken], np.nonzero(taken)[0]
 
     def most(self, instance: Groups) -> Integers:
-        """(N,) how many machines could hold each group."""
+        """Number (N,) of machines that could hold each group."""
         return np.minimum(self.most_of(instance.count), self.limits[self.where])
 
     def most_of(self, left: Integers) -> Integers:
-        """(N,) how often each group can be formed from given numbers of jobs (T,)."""
+        """Number (N,) of times each group can be formed from given numbers of jobs (T,)."""
         times = times_of(self.members)
         there = np.append(left, 0)[self.members]
         enough = np.where(times > 0, there // np.maximum(times, 1), np.iinfo(np.int64).max)

@@ -103,7 +103,7 @@ class CoreProgram:
     _flags: list[tuple[int, int, int]] = field(repr=False)
 
     def point(self, number: Integers) -> Floats:
-        """(columns,) point of given numbers of machines of each group."""
+        """Point (columns,) of given numbers of machines of each group."""
         found = np.zeros(self.program.columns)
         found[: len(number)] = number
         for sums, groups, times, piece in self._chains:

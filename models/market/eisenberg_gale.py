@@ -80,7 +80,7 @@ def eisenberg_gale(market: Market, utility: Family = "amdahl", rho: float = 0.5)
 
 
 def serial_work(market: Market) -> Floats:
-    """(n,) work of each user's jobs with f = 0, which run at full speed on any part of a core."""
+    """Work (n,) of each user's jobs with f = 0, which run at full speed on any part of a core."""
     return total_by(
         market.user, np.where(market.parallel_fraction == 0, market.work, 0.0), market.users
     )
@@ -165,7 +165,7 @@ def _homogeneous(
 
 
 def incidence(row: npt.NDArray[np.int64], rows: int) -> csr_array:
-    """(rows, len(row)) 0/1 matrix with a 1 of column k in row[k]."""
+    """Matrix (rows, len(row)) of 0 and 1, with a 1 of column k in row[k]."""
     from scipy.sparse import csr_array
 
     number = len(row)

@@ -42,7 +42,7 @@ class CoreColumns:
     gain: Floats
 
     def cores(self, market: Market, point: Floats) -> Floats:
-        """(k,) cores of each job at a point of the program."""
+        """Cores (k,) of each job at a point of the program."""
         return total_by(self.job, np.round(point[self.column]), market.jobs)
 
 

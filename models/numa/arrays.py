@@ -98,7 +98,7 @@ def most_power_program(instance: Numa, price: Floats, energy: Floats) -> FluidPr
 
 @validate_options
 def off_face(instance: Numa, price: Floats) -> Booleans:
-    """(K, L, P) where a task's time costs more than the least at these prices."""
+    """Whether a task's time costs more than the least at these prices, shape (K, L, P)."""
     price = shaped("price", price, instance.processors)
     cost = instance.slowdown[:, instance.distance] * price
     away: Booleans = cost > cost.min(axis=2, keepdims=True) + ON_FACE * price.max()
@@ -106,7 +106,7 @@ def off_face(instance: Numa, price: Floats) -> Booleans:
 
 
 def _energy_cost(instance: Numa, energy: Floats) -> Floats:
-    """(K L P,) energy of the links for a second of work [J]."""
+    """Energy (K L P,) of the links for a second of work [J]."""
     energy = shaped("energy", energy, instance.classes, instance.blade_distance + 1)
     cost: Floats = (energy / instance.service_mean[:, None])[:, instance.distance].reshape(-1)
     return cost
@@ -121,7 +121,7 @@ def _work(instance: Numa, energy: Floats | None) -> tuple[ProgramBuilder, Intege
 
 
 def _owed(instance: Numa, throughput: float) -> Floats:
-    """(K L,) work of each class and memory at a throughput."""
+    """Work (K L,) of each class and memory at a throughput."""
     work = (
         throughput
         * (instance.class_share * instance.service_mean)[:, None]

@@ -38,7 +38,7 @@ class AssignmentModel:
     kind: Integers
 
     def counts(self, values: Integers) -> Integers:
-        """(n, s) VMs of each type on each server, from the values of all variables."""
+        """Number (n, s) of VMs of each type on each server, from the values of all variables."""
         taken: Integers = np.where(self.count >= 0, values[np.maximum(self.count, 0)], 0)
         return taken
 
@@ -168,7 +168,7 @@ def _keep(
     model: cp_model.CpModel, count: list[list[Any]], demand: Integers, request: Integers,
     capacity: Integers, kind: Integers, rules: RulesOnServers,
 ) -> None:  # fmt: skip
-    """Add the rules on where VMs may run."""
+    """Add the placement rules of VMs to the model."""
     servers = range(len(kind))
 
     def members(group: Iterable[int], where: Iterable[int]) -> list[Any]:

@@ -40,7 +40,7 @@ class Nearness:
 
 @dataclass(frozen=True, eq=False)
 class IntervalModel:
-    """A CP-SAT model of a schedule, and which of its variables are the starts.
+    """CP-SAT model of a schedule, with the variables that are the starts of jobs.
 
     Attributes
     ----------
@@ -59,7 +59,7 @@ class IntervalModel:
     done: list[int]
 
     def schedule(self, values: npt.NDArray[np.int64], instance: Scheduling) -> Schedule:
-        """The schedule of the model's values, on the lowest-numbered free machines."""
+        """Schedule of the model's values, on the lowest-numbered free machines."""
         start, speed = np.full((2, instance.jobs), -1, dtype=np.int64)
         begin = values[self.start]
         begun = begin < instance.horizon
@@ -67,7 +67,7 @@ class IntervalModel:
         return schedule_of(instance, start, speed=None if instance.speed is None else speed)
 
     def hints(self, schedule: Schedule, instance: Scheduling) -> dict[int, int]:
-        """A schedule as values of the model's variables."""
+        """Values of the model's variables that state a given schedule."""
         start, speed = schedule.start[self.job], instance.pace[schedule.machine][self.job]
         begin = np.where((start >= 0) & (speed == self.speed), start, instance.horizon)
         moments = -(-instance.processing[self.job] // self.speed)
@@ -186,7 +186,7 @@ class _Entry:
     def of(
         cls, model: cp_model.CpModel, instance: Scheduling, job: int, speed: int, by_time: bool
     ) -> _Entry:
-        """Make the variables."""
+        """Make the variables of one job on machines of one speed."""
         horizon, release = instance.horizon, int(instance.release[job])
         whole, width = -(-int(instance.processing[job]) // speed), int(instance.width[job])
         # what is cut in any case need not fit 64 bits
@@ -214,11 +214,11 @@ class _Entry:
 
     @property
     def units(self) -> Any:
-        """Units of work before the horizon."""
+        """Units of work of the job before the horizon."""
         return self.rate * self.done - self.missing * self.ends
 
     def psi_twice(self, model: cp_model.CpModel, horizon: int) -> Any:
-        """Twice its psi_sp at the horizon."""
+        """Twice the utility psi_sp of the job at the horizon."""
         if self.at:
             return sum(self._psi_twice_from(time, horizon) * x for time, x in self.at.items())
         left = horizon - self.start - self.done
@@ -228,7 +228,7 @@ class _Entry:
         return twice - 2 * self.missing * (left + self.ends)
 
     def _psi_twice_from(self, start: int, horizon: int) -> int:
-        """Twice its psi_sp when it starts at a time before the horizon."""
+        """Twice the utility psi_sp of the job when it starts at a time before the horizon."""
         done = min(self.moments, horizon - start)
         left = horizon - start - done
         twice = self.rate * (2 * self.moments * left + done * (done + 1))
@@ -249,7 +249,9 @@ def _add_times(
 
 
 def _apart(model: cp_model.CpModel, near: Nearness, worth: list[Any], owner: Integers) -> Any:
-    """Distance from the given utilities, limited; `worth` is twice the jobs' psi_sp."""
+    """Add the distance of the schedule from the given utilities, limited; `worth` is twice the
+    jobs' psi_sp.
+    """
     distances = []
     for u, given in enumerate(near.psi.tolist()):
         own = [worth[index] for index in np.flatnonzero(owner == u).tolist()]

@@ -164,7 +164,9 @@ def _pairings(given: Setting) -> tuple[dict[str, Rows], Bars]:
 
 
 def _why(name: str, rank: float, given: Setting) -> str:
-    """Note on a policy's rank correlation, its sign if inverse, and for GR the order of tasks."""
+    """Note on a policy's rank correlation, on its sign if inverse, and for GR on the order of
+    tasks.
+    """
     note = (
         f"rank correlation {rank:.2f} over {len(given.demands)} types, penalties averaged "
         "over populations"

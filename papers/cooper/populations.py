@@ -222,7 +222,9 @@ def least_penalty(population: Colocation) -> Pairing:
 
 
 def unblocked(population: Colocation) -> Pairing | None:
-    """Unblocked pairing of least mean penalty; None if it is proved that none exists."""
+    """Pairing of least mean penalty among those without a blocking pair; None if it is proved that
+    none exists.
+    """
     outcome = find_stable(population)
     assert outcome.status in (Status.OPTIMAL, Status.INFEASIBLE)
     return cast("Pairing | None", outcome.solution)
@@ -268,7 +270,7 @@ def correlations(rows: Rows) -> Floats:
 
 
 def spread(values: Floats) -> str:
-    """Mean and standard deviation over populations, as the text of a table cell."""
+    """Mean and standard deviation over populations as the text of a table cell."""
     if not len(values):
         return "not defined"
     return f"{values.mean():.2f} ± {values.std():.2f} over {len(values)} populations"

@@ -161,7 +161,9 @@ def open_log(trace: Trace, log: str | None) -> Log:
 
 
 def _conclusions(start: str, ours: dict[str, float], paper: dict[str, float]) -> Iterator[Finding]:
-    """Findings on section 7.3's (i), (iii), (iv), by our means and by the paper's own."""
+    """Findings on conclusions (i), (iii) and (iv) of section 7.3, by our means and by the paper's
+    own.
+    """
     fast = [name for name in paper if name != "RAND15"]
     ranked = sorted(ours, key=ours.__getitem__)
     fairest = min(fast, key=ours.__getitem__)

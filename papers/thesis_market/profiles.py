@@ -80,7 +80,7 @@ class Times:
 
     @cached_property
     def read(self) -> tuple[Profile, float | None, str]:
-        """Profile, the most cores looked at, and a note on where it comes from."""
+        """Profile of run times, the largest core count used, and a note on where it comes from."""
         if self.profile is None:
             if self.where is not None:
                 raise InvalidOption("where chooses rows of a profile; give profile=PATH too")

@@ -5,7 +5,6 @@ way.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Annotated
 
 import numpy as np
@@ -21,21 +20,11 @@ from .partial_assignment import serial_dictatorship
 _WORTH = 1e-9  # a move must gain more than this times the fastest core's speed
 
 
-@dataclass(frozen=True)
-class LocalLimits:
-    """Parameters of the local search.
+SWAPS_UP_TO = 500
+"""Jobs up to which swaps are looked at: they take a table of jobs x jobs."""
 
-    Attributes
-    ----------
-    swaps_up_to : jobs up to which swaps are looked at: they take a table of jobs x jobs.
-    at_once : jobs of a VM whose leaving is worked out between two looks at the clock.
-    """
-
-    swaps_up_to: int = 500
-    at_once: int = 8
-
-
-LIMITS = LocalLimits()
+AT_ONCE = 8
+"""Jobs of a VM whose leaving is worked out between two looks at the clock."""
 
 
 @validate_options
@@ -46,7 +35,6 @@ def local_search(
     time_limit: float | None = None,
     start: Solution | None = None,
     kicks: Annotated[int, AtLeast(0)] = 50,
-    limits: LocalLimits = LIMITS,
 ) -> Assignment:
     """Most total speed by moving, bringing in and swapping jobs until nothing helps, then shaking
     and trying again.
@@ -63,7 +51,6 @@ def local_search(
     start : an assignment to begin from; jobs by decreasing threads, each to its fastest VM, when
         not given.
     kicks : how often, at most, jobs are moved at random to begin again.
-    limits : the numbers that steer it.
 
     Raises
     ------
@@ -81,7 +68,7 @@ def local_search(
     >>> print(result.status, round(result.objective, 3))
     feasible 24.0
     """
-    search = LocalSearch(instance, Clock(time_limit), limits)
+    search = LocalSearch(instance, Clock(time_limit))
     return improved(instance, start_assignment(instance, start), search, rng, kicks)[0]
 
 
@@ -164,17 +151,16 @@ class LocalSearch:
         working it out.
     """
 
-    def __init__(self, instance: Admission, clock: Clock, limits: LocalLimits = LIMITS) -> None:
+    def __init__(self, instance: Admission, clock: Clock) -> None:
         from .kernels import RELATIVE, changes
 
         self.instance = instance
         self.machine = np.full(instance.jobs, -1)
         self.clock = clock
-        self._at_once = limits.at_once
         self._changes = changes
         self._noise = RELATIVE * instance.fastest
         self._least = _WORTH * instance.fastest
-        swaps = instance.jobs if instance.jobs <= limits.swaps_up_to else 0
+        swaps = instance.jobs if instance.jobs <= SWAPS_UP_TO else 0
         self._value = np.zeros(instance.machines)
         self._add = np.zeros((instance.machines, instance.jobs))
         self._remove = np.zeros(instance.jobs)
@@ -224,13 +210,13 @@ class LocalSearch:
                 break
             size = int((self.machine == v).sum())
             for first in range(
-                0, max(size, 1), self._at_once
+                0, max(size, 1), AT_ONCE
             ):  # a crowded VM takes seconds: the clock is looked at in between
                 if first and self.clock.expired:
                     break
                 self._value[v] = self._changes(
                     given.speed, given.threads, given.cores[v], self.machine, v, self._noise,
-                    first, first + self._at_once, self._add[v], self._remove, self._swap,
+                    first, first + AT_ONCE, self._add[v], self._remove, self._swap,
                 )  # fmt: skip
         away = self.machine < 0
         self._remove[away] = 0.0

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
 from typing import Annotated, Any
@@ -23,37 +22,26 @@ from ..outcome import Clock, Outcome, Report, Status, Stop
 from ..proofs.tree import integer_bound, nothing_below
 from .fixed_servers import Cluster, evenly_filled, fixed_cluster
 
+MOST_COLUMNS = 50_000
+"""Maximal combinations of one server class; where there are more, no program is made."""
 
-@dataclass(frozen=True)
-class SharesLimits:
-    """Parameters of `max_min_share` and `max_utilization`.
+KEEPS_TIME = 2_000
+"""Columns up to which HiGHS keeps its time limit."""
 
-    Attributes
-    ----------
-    columns : maximal combinations of one server class; where there are more, no program is made.
-    keeps_time : columns up to which HiGHS keeps its time limit.
-    steps, steps_between : steps that the listing of one class's combinations may take, a few
-        seconds, and those between two looks at the clock.
-    seconds : to prove in integers what is the best, where time is not limited.
-    """
+MOST_STEPS, STEPS_BETWEEN = 10**8, 10**6
+"""Steps that the listing of one class's combinations may take, a few seconds, and those between two
+looks at the clock.
+"""
 
-    columns: int = 50_000
-    keeps_time: int = 2_000
-    steps: int = 10**8
-    steps_between: int = 10**6
-    seconds: float = 30.0
+SECONDS = 30.0
+"""To prove in integers what is the best, where time is not limited."""
 
-    @property
-    def not_listed(self) -> str:
-        """Text for the certificate: why the program was not built."""
-        return (
-            f"none: a server has more than {self.columns} maximal combinations of VMs, or there "
-            "was no time to list them; the answer is an even filling or the start, the bound that "
-            "of requests and of what all servers hold together"
-        )
-
-
-LIMITS = SharesLimits()
+NOT_LISTED = (
+    f"none: a server has more than {MOST_COLUMNS} maximal combinations of VMs, or there "
+    "was no time to list them; the answer is an even filling or the start, the bound that "
+    "of requests and of what all servers hold together"
+)
+"""Text for the certificate: why the program was not built."""
 
 Share = Annotated[float, AtLeast(0, "a dominant share")]
 
@@ -71,7 +59,6 @@ def max_utilization(
     start: Placement | None = None,
     report: Report | None = None,
     least_share: Share = 0.0,
-    limits: SharesLimits = LIMITS,
 ) -> Outcome:
     """Maximize utilization: the mean over resources of the share in use.
 
@@ -79,7 +66,6 @@ def max_utilization(
     ----------
     least_share : dominant share that every user who wants something must have (see `vms_owed`); 0
         for whatever they get.
-    limits : the numbers that steer it.
 
     Raises
     ------
@@ -107,17 +93,17 @@ def max_utilization(
         return search.outcome(top, Status.OPTIMAL, Stop.FINISHED, "none")
     # 2. maximal combinations of VMs for each server class
     try:
-        tables = combinations(instance, search.cluster, clock, limits)
+        tables = combinations(instance, search.cluster, clock)
     except KeyboardInterrupt:
         tables = Stop.INTERRUPTED
     if isinstance(tables, Stop):
-        return search.outcome(top, Status.UNKNOWN, tables, limits.not_listed)
+        return search.outcome(top, Status.UNKNOWN, tables, NOT_LISTED)
     # 3. a placement by the program in floats, whose bound counts for nothing
-    answer = search.solved(tables, lambda program: _solved(program, clock, report, limits))
+    answer = search.solved(tables, lambda program: _solved(program, clock, report))
     stop, trace = answer.stop, answer.trace
     # 4. that none is better, or a better one, by the program in whole steps
     if stop is not Stop.INTERRUPTED and search.whole_fits(tables):
-        limit = clock.time_slice() or limits.seconds
+        limit = clock.time_slice() or SECONDS
         if search.nothing_better(tables, Clock(limit)):
             assert search.best is not None
             top = search.worth(search.best)
@@ -264,7 +250,6 @@ def max_min_share(
     start: Placement | None = None,
     report: Report | None = None,
     levels: Annotated[int, AtLeast(1, "levels to settle")] | None = None,
-    limits: SharesLimits = LIMITS,
 ) -> Outcome:
     """Leximin dominant shares with integer VMs: maximize the least share, then the second least,
     and so on.
@@ -278,7 +263,6 @@ def max_min_share(
     Parameters
     ----------
     levels : how many of the least shares to settle, one after the other; all when not given.
-    limits : the numbers that steer it.
 
     Raises
     ------
@@ -295,7 +279,7 @@ def max_min_share(
     optimal 0.25
     """
     clock = Clock(time_limit, report)
-    search = _Leximin(instance, clock, start, report, limits)
+    search = _Leximin(instance, clock, start, report)
     users = len(search.users)
     level_facts: list[dict[str, Any]] = []
     bound = None
@@ -318,7 +302,7 @@ def max_min_share(
         if not settled:
             break
     # the status is that of the first level
-    facts = {"engine": limits.not_listed} if isinstance(search.tables, Stop) else {}
+    facts = {"engine": NOT_LISTED} if isinstance(search.tables, Stop) else {}
     complete = len(level_facts) == users and level_facts[-1]["status"] == Status.OPTIMAL
     status = Status(level_facts[0]["status"])
     stop = Stop.FINISHED if level_facts[-1]["status"] == Status.OPTIMAL else search.stop
@@ -356,9 +340,8 @@ class _Leximin:
         clock: Clock,
         start: Placement | None = None,
         report: Report | None = None,
-        limits: SharesLimits = LIMITS,
     ) -> None:
-        self.instance, self.clock, self.report, self.limits = instance, clock, report, limits
+        self.instance, self.clock, self.report = instance, clock, report
         self.cluster = fixed_cluster(instance)
         self.servers = instance.server_count.astype(np.int64)
         self.tables: list[Integers] | Stop = Stop.INTERRUPTED
@@ -372,7 +355,7 @@ class _Leximin:
         self.shares = self._shares(self.best)
         self._offer(start)
         with suppress(KeyboardInterrupt):
-            self.tables = combinations(instance, self.cluster, clock, limits)
+            self.tables = combinations(instance, self.cluster, clock)
         if isinstance(self.tables, Stop):
             self.stop = self.tables
 
@@ -390,8 +373,7 @@ class _Leximin:
             )
             answer = self._solved(program)
             if answer.status is Status.INFEASIBLE:
-                seconds = self.limits.seconds
-                if integer_bound(program, answer, self.clock, seconds) != math.inf:
+                if integer_bound(program, answer, self.clock, SECONDS) != math.inf:
                     break
                 highest = self.shares[level]
             elif not self._offer(
@@ -462,7 +444,7 @@ class _Leximin:
         return owed
 
     def _solved(self, program: LinearProgram) -> EngineAnswer:
-        answer = _solved(program, self.clock, self.report, self.limits)
+        answer = _solved(program, self.clock, self.report)
         if answer.stop is Stop.INTERRUPTED:
             self.stop = Stop.INTERRUPTED
         return answer
@@ -499,20 +481,16 @@ def vms_owed(instance: Packing, least_share: Share) -> Integers:
     return owed
 
 
-def _solved(
-    program: LinearProgram, clock: Clock, report: Report | None, limits: SharesLimits
-) -> EngineAnswer:
+def _solved(program: LinearProgram, clock: Clock, report: Report | None) -> EngineAnswer:
     """Solution of a program by HiGHS, in a child process if it may ignore the clock for long."""
-    if program.columns > limits.keeps_time:
+    if program.columns > KEEPS_TIME:
         return solve_in_subprocess(program, time_limit=clock.time_slice())
     return solve_program(program, time_limit=clock.time_slice(), report=report)
 
 
-def combinations(
-    instance: Packing, cluster: Cluster, clock: Clock, limits: SharesLimits = LIMITS
-) -> list[Integers] | Stop:
+def combinations(instance: Packing, cluster: Cluster, clock: Clock) -> list[Integers] | Stop:
     """Maximal combinations of VMs by class; or the reason for stopping: time limit, more than
-    `limits.columns` for a class, or more than `limits.steps` of work.
+    `MOST_COLUMNS` for a class, or more than `MOST_STEPS` of work.
     """
     from .combination_kernels import maximal_combinations
 
@@ -522,14 +500,14 @@ def combinations(
     demand, cap, tables = instance.demand[order], cluster.cap[order], []
     for c in range(instance.classes):
         count, left = np.zeros(instance.types, dtype=np.int64), instance.capacity[c].copy()
-        table = np.zeros((limits.columns + 1, instance.types), dtype=np.int64)
-        number, whole, steps, between = 0, False, 0, limits.steps_between
+        table = np.zeros((MOST_COLUMNS + 1, instance.types), dtype=np.int64)
+        number, whole, steps, between = 0, False, 0, STEPS_BETWEEN
         while not whole:
             if clock.expired:
                 return Stop.TIME_LIMIT
             number, whole = maximal_combinations(demand, cap, count, left, table, number, between)
             steps += between
-            if number > limits.columns or (steps > limits.steps and not whole):
+            if number > MOST_COLUMNS or (steps > MOST_STEPS and not whole):
                 return Stop.ITERATION_LIMIT
         listed = np.zeros((number, instance.types), dtype=np.int64)
         listed[:, order] = table[:number]

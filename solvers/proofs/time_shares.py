@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from fractions import Fraction
 from typing import Any
 
@@ -15,8 +16,6 @@ import numpy as np
 from ...instances.accelerators.answer import TimeShares
 from ...instances.accelerators.instance import Accelerators
 from ...instances.problem.proof import Proof, multipliers
-from ...verify import methods_of
-from ...verify.frame import CheckedLevel
 from ...verify.reading import Refused
 from ..accelerators.programs import SMALL
 from ..outcome import Status
@@ -74,9 +73,13 @@ def levels(task: Task) -> Proof:
             prices, last = [each for each in prices[-1:] if [each] != last], prices[-1:]
         steps.append([{"kind": "types", "types": types}, *prices])
     witness = _best_witness(task, {}, steps)
-    while len(steps) > 1 and _checked(task, {}, witness, *steps) is None:
-        steps.pop()  # levels so near to each other that the shares in parts mix them up
-    return checked_proof(task, *steps, witness=witness)
+    while True:
+        try:
+            return checked_proof(task, *steps, witness=witness)
+        except Refused:
+            if len(steps) == 1:
+                raise
+            steps.pop()  # levels so near to each other that the shares in parts mix them up
 
 
 def _alone(task: Task) -> bool:
@@ -84,29 +87,6 @@ def _alone(task: Task) -> bool:
     jobs.
     """
     return task.instance.together is None and task.instance.types > SMALL
-
-
-def _checked(
-    task: Task, options: Mapping[str, Any], witness: Any, *steps: list[Step]
-) -> list[CheckedLevel] | None:
-    """Result of the verifier's checker; None if it refuses."""
-    checker = methods_of(task.instance.problem)[task.method][2]
-    assert callable(checker)
-    case = task.case(options, *steps)
-    case.witness = witness
-    try:
-        found: list[CheckedLevel] = checker(case)
-    except Refused:
-        return None
-    return found
-
-
-def _better(task: Task, one: Fraction | None, other: Fraction | None) -> bool:
-    """Return whether one bound is stronger than another."""
-    if one is None or other is None:
-        return one is not None
-    up = methods_of(task.instance.problem)[task.method][1].split()[1] == "max"
-    return one < other if up else one > other
 
 
 def _grids(task: Task) -> tuple[int | None, ...]:
@@ -155,14 +135,18 @@ def _best_witness(
 ) -> Step | None:
     """Exact shares of the best value; None if rounding leaves a job below its guarantee."""
     solution: Any = task.outcome.solution
-    best: tuple[Fraction | None, Step | None] = None, None
+    best: float | Fraction = -math.inf
+    chosen: Step | None = None
     for grid in _grids(task) if solution is not None else ():
         witness = whole_parts(task.instance, solution, grid)
-        found = _checked(task, options, witness, *(steps or [[]]))
-        value = found[0].value if found else None
-        if (value is not None and not _better(task, value, best[0])) or best[0] is None:
-            best = value, witness if found else None
-    return best[1]
+        with suppress(Refused):
+            [level, *_] = checked_proof(
+                task, *(steps or [[]]), options=options, witness=witness
+            ).levels
+            if level.value is not None:
+                value = level.value if level.sense == "max" else -level.value
+                best, chosen = (value, witness) if value >= best else (best, chosen)
+    return chosen
 
 
 def whole_parts(instance: Accelerators, solution: TimeShares, grid: int | None = None) -> Step:

@@ -99,7 +99,7 @@ FAULTS = r"""
 + (market.budget[where.user[seen]] / market.budget[where.user[looking]])
 
 @ instances/admission/rules.py: machines rank the jobs of fewest threads first
-? admission_schemes::test_each_scheme_on_the_tiny_instance_worked_by_hand
+? admission_schemes::test_each_admission_scheme_on_tiny_instance_equals_hand_calculation
 - np.argsort(-threads, kind="stable")
 + np.argsort(threads, kind="stable")
 
@@ -339,7 +339,7 @@ FAULTS = r"""
 + self.stop = Stop.FINISHED
 
 @ solvers/deferred_acceptance.py: of two that are liked alike the later one is taken
-? admission_schemes::test_each_scheme_on_the_tiny_instance_worked_by_hand
+? admission_schemes::test_each_admission_scheme_on_tiny_instance_equals_hand_calculation
 - (most == mine and holder[worst] > p)
 + (most == mine and holder[worst] < p)
 
@@ -359,7 +359,7 @@ FAULTS = r"""
 + int(np.floor(answer.bound * (1 + 1e-15) - 0.5))
 
 @ solvers/numa/kernels.py: a task declines once more than its limit
-? numa_simulation::test_refusal_simulation_by_hand
+? numa_simulation::test_refusal_simulation_equals_hand_calculation
 - if freed - state.base[oldest] >= rules.limit:
 + if freed - state.base[oldest] > rules.limit:
 
@@ -494,7 +494,7 @@ FAULTS = r"""
 + raise typer.Exit(NO_ANSWER if found.broken and as_json else NOT_KNOWN)
 
 @ baselines/market/division_rules.py: the most serial jobs get the largest shares
-? market_rivals::test_equal_and_proportional_shares_by_hand
+? market_rivals::test_equal_and_proportional_core_shares_equal_hand_calculation
 - np.where(instance.useful, instance.parallel_fraction, 0.0)
 + np.where(instance.useful, 1.0 - instance.parallel_fraction, 0.0)
 
@@ -614,7 +614,7 @@ FAULTS = r"""
 + first = pairs[np.argmax(importance[waiting[pairs]])]
 
 @ baselines/packing/elastic.py: the dominant share is the sum of all shares
-? packing_analysis::test_drf_takes_equal_shares_for_equal
+? packing_analysis::test_drf_treats_exactly_equal_dominant_shares_as_ties
 - share[i] = (total[i] * instance.demand[i] / pool).max()
 + share[i] = (total[i] * instance.demand[i] / pool).sum()
 

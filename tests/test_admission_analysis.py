@@ -20,7 +20,7 @@ from cotenant.papers.matching.tables import (
 )
 
 
-def test_rounds_of_the_tiny_instance_worked_by_hand() -> None:
+def test_rounds_of_tiny_admission_instance_equal_hand_calculation() -> None:
     instance = cotenant.read("admission/tiny")
     assert isinstance(instance, Admission)
     run = run_rounds(instance, "SM")
@@ -93,7 +93,7 @@ def test_stable_assignment_is_not_unique_if_vms_choose_cores() -> None:
     assert other != proposed(claims.STABLE_NOT_UNIQUE)
 
 
-def test_resource_score_relative_to_fastest_cores_by_hand() -> None:
+def test_resource_score_relative_to_fastest_cores_equals_hand_calculation() -> None:
     one = Admission(
         cores=np.array([[1, 3]]), threads=np.array([2, 1]), speed=np.array([[9.0, 2.0], [5.0, 4.0]])
     )

@@ -38,7 +38,7 @@ TINY = {
 
 
 @pytest.mark.parametrize("name", TINY)
-def test_each_scheme_on_the_tiny_instance_worked_by_hand(name: str) -> None:
+def test_each_admission_scheme_on_tiny_instance_equals_hand_calculation(name: str) -> None:
     machine, cores = TINY[name]
     assert POLICIES[name](cotenant.read("admission/tiny")) == Assignment(machine, cores)  # type: ignore[arg-type]
 
@@ -170,7 +170,7 @@ def test_relabeling_jobs_of_different_threads_only_permutes_answer(name: str) ->
         ).all()
 
 
-def test_admission_metrics_by_hand() -> None:
+def test_admission_metrics_equal_hand_calculation() -> None:
     instance = cotenant.read("admission/tiny")
     assert isinstance(instance, Admission)
     row = metrics(instance, POLICIES["DA1"](instance))

@@ -165,7 +165,7 @@ def test_invalid_node_types_are_refused(tmp_path: Path, text: str) -> None:
 
 
 @pytest.mark.usefixtures("in_this_process")
-def test_fit_and_buy_exit_codes(tmp_path: Path) -> None:
+def test_fit_and_buy_exit_with_documented_codes(tmp_path: Path) -> None:
     given = written(tmp_path, listed(node("n1", 4), node("n2", 4), pod("a-1", "n1")), "s.json")
     web, types = written(tmp_path, WEB, "web.yaml"), written(tmp_path, TYPES, "types.csv")
     done = run("advise", "fit", given, "--add", web, "--json")

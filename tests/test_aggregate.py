@@ -32,7 +32,7 @@ def lines_of(rows: list[dict[str, Any]]) -> list[Line]:
     return Comparison(rows).summary()
 
 
-def test_shifted_geometric_mean_by_hand() -> None:
+def test_shifted_geometric_mean_equals_hand_calculation() -> None:
     assert shifted_geometric_mean([1.0, 7.0], 1.0) == pytest.approx(math.sqrt(2 * 8) - 1)
     assert shifted_geometric_mean([0.0, 0.0], 1.0) == 0.0
     assert shifted_geometric_mean([], 1.0) is None
@@ -61,7 +61,7 @@ def test_performance_ratio_with_best_zero_needs_equality() -> None:
     assert ratio(-2.0, -1.0, "max") == math.inf
 
 
-def test_performance_profiles_by_hand() -> None:
+def test_performance_profiles_equal_hand_calculation() -> None:
     values = {"A": [1.0, 4.0, 3.0], "B": [2.0, 2.0, None]}
     assert profiles(values, "min") == {
         "A": [(1.0, 2 / 3), (2.0, 1.0)],

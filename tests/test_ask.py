@@ -97,7 +97,7 @@ def test_fewest_servers_equals_enumeration(seed: int) -> None:
     assert np.bincount(answer.data, weights=sizes).max() <= 10
 
 
-def test_fewest_servers_with_counts_and_apart_rule() -> None:
+def test_fewest_servers_keeps_counts_and_apart_rule() -> None:
     vms = pd.DataFrame({"cpu": [2, 3], "count": [3, 1], "zone": "a"}, index=["web", "db"])
     hosts = {"m5": {"cpu": 9, "cost": 3}}
     assert cotenant.fewest_servers(vms, hosts).data.server.tolist() == [[0, 0, 0], [0]]

@@ -40,7 +40,7 @@ def test_bench_rows_are_printed_and_stored(
 
 
 @pytest.mark.parametrize("file", sorted(BENCHMARKS.glob("*.py")), ids=lambda path: path.stem)
-def test_test_helpers_used_by_benches_exist(file: Path) -> None:
+def test_test_helpers_used_by_benchmarks_exist(file: Path) -> None:
     """Also what it imports only when it runs."""
     for node in ast.walk(ast.parse(file.read_text())):
         if isinstance(node, ast.ImportFrom) and (node.module or "").startswith(

@@ -165,7 +165,7 @@ BY_HAND: list[tuple[str, dict[str, Any], Colocation, Any, list[int]]] = [
 
 
 @pytest.mark.parametrize(("name", "options", "instance", "pairs", "alone"), BY_HAND)
-def test_colocation_policies_by_hand(
+def test_colocation_policies_equal_hand_calculation(
     name: str, options: dict[str, Any], instance: Colocation, pairs: Any, alone: list[int]
 ) -> None:
     pairing = POLICIES[name](instance, **options)

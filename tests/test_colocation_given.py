@@ -109,7 +109,7 @@ GAVEL = {
 
 
 @pytest.mark.parametrize("twos", [1, 2])
-def test_number_of_machines_for_unpairable_jobs(twos: int) -> None:
+def test_refusal_of_unpairable_jobs_names_least_number_of_machines(twos: int) -> None:
     penalty = [[np.inf, np.inf, np.inf], [np.inf, 0.1, 0.2], [np.inf, 0.3, 0.1]]
     count = [twos, 2, 4 - twos % 2]
     with refused(InvalidInstance) as found:

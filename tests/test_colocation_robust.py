@@ -60,7 +60,7 @@ def hand_worked() -> tuple[Colocation, Pairing]:
     return given, Pairing([0], [1], [2], [0, 0])
 
 
-def test_possible_and_certain_blocking_counts_by_hand() -> None:
+def test_possible_and_certain_blocking_counts_equal_hand_calculation() -> None:
     """Type 0 gains .20 as measured, from .075 to .325; type 1 loses .10, gains at most .025."""
     instance, pairing = hand_worked()
     read: list[tuple[float, tuple[int, int, int]]] = [
@@ -160,7 +160,7 @@ def test_robust_bound_contradicted_by_pairing_is_withdrawn(
     assert found.alpha >= stable_alpha(instance, found.pairing, "possible")
 
 
-def test_robust_alpha_of_an_instance_without_pairing() -> None:
+def test_robust_alpha_of_instance_without_pairing_is_infeasible() -> None:
     penalty = np.where(np.eye(3, dtype=bool), np.inf, 0.1)
     penalty[1, 2] = penalty[2, 1] = np.inf
     instance = Colocation(penalty, [2, 3, 3], low=penalty, high=penalty)

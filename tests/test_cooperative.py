@@ -277,7 +277,7 @@ def test_proofs_distinguish_nucleolus_and_prenucleolus(tmp_path: Path) -> None:
     replace(whole, proof=replace(proof, method="prenucleolus")).prove(tmp_path / "own")
 
 
-def test_games_the_verifier_cannot_play_stay_claimed(tmp_path: Path) -> None:
+def test_nucleolus_of_games_beyond_verifier_stays_claimed(tmp_path: Path) -> None:
     tiny = read("scheduling/tiny", "scheduling")
     wide = write(tiny.replace(processors=[2, *[1] * (tiny.jobs - 1)]), tmp_path / "wide.json")
     with refused(Claimed):
@@ -391,7 +391,7 @@ def test_division_outside_core_names_blocking_coalition(tmp_path: Path) -> None:
     approved("\n".join([found.table.title, found.table.caption, *found.table.notes]))
 
 
-def test_commands_given_a_game_suggest_analyze_core(tmp_path: Path) -> None:
+def test_commands_given_a_coalition_game_suggest_analyze_core(tmp_path: Path) -> None:
     table = costs_file(TVA, tmp_path / "tva.csv")
     game = game_file(tmp_path, [0, 1, 2, 4])
     for words in (

@@ -55,7 +55,7 @@ def test_decision_names_gap_and_best_policy() -> None:
         [report_rows.failed("optimal")],
     ],
 )
-def test_no_decision_without_bound_or_answer(rows: list[Any]) -> None:
+def test_decision_without_bound_or_answer_is_none(rows: list[Any]) -> None:
     assert decision(rows, METRICS) is None
 
 

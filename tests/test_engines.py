@@ -221,7 +221,7 @@ def test_engine_uses_valid_start_and_ignores_invalid(engine: str) -> None:
 
 
 @pytest.mark.parametrize("engine", ["highs", "cp-sat"])
-def test_empty_programs_and_programs_without_rows(engine: str) -> None:
+def test_program_without_rows_is_solved_by_every_engine(engine: str) -> None:
     program = program_of(3, offset=0.25, upper=2, cost=[1.0, -1.0, 0.5], integer=True)
     answer = solve_program(program, engine=engine)
     assert (answer.status, answer.objective) == (Status.OPTIMAL, -1.75)

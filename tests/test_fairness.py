@@ -311,7 +311,7 @@ def test_root_account_contributes_nothing_beside_others(exported) -> None:
     ]
 
 
-def test_by_user_and_top_options(exported) -> None:
+def test_fairness_options_by_user_and_top_choose_the_groups(exported) -> None:
     jobs = [job(str(n), f"a{n}", n, n, 100 + n) for n in range(70)]
     path = exported(jobs)
     with refused(InvalidOption):

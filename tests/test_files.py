@@ -136,7 +136,7 @@ def test_failed_output_leaves_no_file(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="pipes and links of Unix")
-def test_output_to_pipe_and_through_link(tmp_path: Path) -> None:
+def test_output_to_pipe_or_link_replaces_neither(tmp_path: Path) -> None:
     """Renaming a new file into place would put it where a device or a link was: as root, even where
     /dev/null was.
     """

@@ -93,7 +93,7 @@ def brute_tau(truth: Floats, predicted: Floats) -> float:
         ([], [], 1),
     ],
 )
-def test_tau_counts_pairs_as_equation_2_does(
+def test_accuracy_tau_counts_pairs_as_equation_2(
     truth: list[float], guess: list[float], share: float
 ) -> None:
     assert tau([truth], [guess]) == pytest.approx(share)

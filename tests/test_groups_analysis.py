@@ -35,7 +35,7 @@ def measured(grouping: Grouping, **options: Any) -> dict[str, float]:
     return dict(cotenant.solve(TINY, lambda _: grouping, **options).metrics)
 
 
-def test_group_metrics_by_hand() -> None:
+def test_group_metrics_equal_hand_calculation() -> None:
     found = measured(BEST)
     assert found["penalty"] == 0.0625 == (0.07 * 2 + 0.02 + 0.04 * 2 + 0.06 + 0.10 * 2) / 8
     assert (found["worst_penalty"], found["machines"]) == (0.10, 3)

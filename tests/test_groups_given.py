@@ -120,7 +120,7 @@ def test_additive_reader_refuses_missing_pairs(tmp_path: Path) -> None:
         groups_csv(folder, model="additive", copies=2)
 
 
-def test_groups_from_frame_by_label() -> None:
+def test_groups_from_frame_orders_values_by_label() -> None:
     kinds = ["web", "cache", "batch"]
     frame = pandas.DataFrame(PENALTY, index=kinds, columns=kinds)
     turned, count = frame.loc[::-1, ["cache", "web", "batch"]], {"web": 3, "batch": 2, "cache": 3}

@@ -33,7 +33,7 @@ LINE = Groups(
 """Everyone loses a tenth of the pressure beside it."""
 
 
-def test_serpentine_and_sorted_by_hand() -> None:
+def test_serpentine_and_sorted_groupings_equal_hand_calculation() -> None:
     # 4 3 | 2 3 turned round | 2 1
     assert machines_of(serpentine(LINE)) == ((0, (0, 2, 2)), (0, (1, 1, 3)))
     assert machines_of(sorted_by_pressure(LINE)) == ((0, (0, 1, 1)), (0, (2, 2, 3)))
@@ -110,7 +110,7 @@ def test_group_policies_respect_forbidden_groups_and_classes(policy: object) -> 
 
 
 @pytest.mark.parametrize("policy", EVERY)
-def test_group_policies_of_one_and_half_a_million_jobs(policy: object) -> None:
+def test_group_policies_on_one_and_on_half_a_million_jobs_are_feasible(policy: object) -> None:
     alone = Groups(count=[1], seats=[4], penalty=[[0.5]])
     found = policy(alone)  # type: ignore[operator]
     assert machines_of(found) == ((0, (0,)),)

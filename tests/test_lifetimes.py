@@ -45,7 +45,7 @@ POLICIES = [one for one in catalog.methods("lifetimes") if one.kind == "heuristi
 
 
 @pytest.mark.parametrize("block", seeds(150, 1))
-def test_lifetimes_optima_bounds_and_policies_against_enumeration(block: int) -> None:
+def test_lifetimes_optima_bounds_and_policies_agree_with_enumeration(block: int) -> None:
     closed = missed = 0
     for seed in range(20 * block, 20 * block + 20):
         instance = lifetimes(np.random.default_rng(seed))
@@ -82,7 +82,7 @@ def test_server_busy_periods_join_at_equal_times() -> None:
     }  # fmt: skip
 
 
-def test_lifetimes_policies_by_hand() -> None:
+def test_lifetimes_policies_equal_hand_calculation() -> None:
     """Server 0 has 6 until 10, server 1 has 7 until 5; the third VM fits on both, until 6."""
     instance = Lifetimes([[6], [7], [2]], [10], [0, 1, 2], [0, 1, 2], [10, 5, 6])
     placed = {

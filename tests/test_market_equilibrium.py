@@ -315,7 +315,7 @@ def test_small_budget_is_spent_whole_at_parallel_fraction_near_one() -> None:
     assert answered.amount == pytest.approx([7e-4, 0.0])
 
 
-def test_market_with_serial_linear_and_idle_jobs() -> None:
+def test_market_with_serial_linear_and_idle_jobs_has_equilibrium() -> None:
     market = mixed_market()
     outcome = fisher(market)
     found = answer(outcome)
@@ -336,7 +336,7 @@ def test_fisher_stopped_early_is_feasible_without_bound() -> None:
     assert short.stop is Stop.ITERATION_LIMIT
 
 
-def test_nan_residual_is_never_within_tolerance() -> None:
+def test_equilibrium_residual_of_nan_is_never_within_tolerance() -> None:
     for index in range(3):
         numbers = [0.0, 0.0, 0.0, 0.0, 0.0]
         numbers[index] = float("nan")

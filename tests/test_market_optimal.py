@@ -212,7 +212,7 @@ def test_greedy_equals_core_by_core_assignment() -> None:
     assert greedy_oracle(tied.replace(parallel_fraction=[1.0, 1.0])).cores.tolist() == [3, 0]
 
 
-def test_utilitarian_equalizes_marginal_utilities_by_hand() -> None:
+def test_utilitarian_optimum_equalizes_marginal_utilities_calculated_by_hand() -> None:
     # sqrt(.5)/(.5 + .5 x) = sqrt(.9)/(.9 + .1 (10 - x)), worked by hand
     market = Market([10], [1, 1], [0, 1], [0, 0], [0.5, 0.9], [1, 1])
     a, b = np.sqrt(0.5), np.sqrt(0.9)
@@ -280,7 +280,7 @@ def test_rounding_changes_each_job_by_less_than_a_core_and_uses_all_cores(rule: 
     assert given == pytest.approx(np.where(np.bincount(market.server, minlength=5) > 0, 24, 0))
 
 
-def test_largest_remainder_rounding_by_hand() -> None:
+def test_largest_remainder_rounding_equals_hand_calculation() -> None:
     market = Market([10], [1, 1, 1], [0, 1, 2], [0, 0, 0], [0.9, 0.9, 0.9], [1, 1, 1])
     rounded = round_cores(market, Allocation([3.4, 3.5, 3.1]), "largest-remainder")
     assert rounded.cores.tolist() == [3, 4, 3]
@@ -341,7 +341,7 @@ def test_integer_core_programs_refuse_large_markets() -> None:
         nash_welfare(drawn(0), whole=True, utility="linear")
 
 
-def test_envy_matrix_of_two_users_by_hand() -> None:
+def test_envy_matrix_of_two_users_equals_hand_calculation() -> None:
     # one server, f = 1: utilities are cores, so e = own / other
     market = Market([10], [1, 1], [0, 1], [0, 0], [1, 1], [1, 2])
     matrix = envy_matrix(market, Allocation([4, 6]))
@@ -352,7 +352,7 @@ def test_envy_matrix_of_two_users_by_hand() -> None:
     )
 
 
-def test_relative_gap_decides_for_small_welfare(engines: Any) -> None:
+def test_small_nash_welfare_with_large_relative_gap_is_not_optimal(engines: Any) -> None:
     market = small(2).replace(work=small(2).work * 1e-9)
     early = nash_welfare(market, time_limit=1e-9)
     assert early.bound > 1.01 * welfare_of(market, user_utilities(market, answer(early).cores))

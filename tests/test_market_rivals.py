@@ -42,7 +42,7 @@ POLICIES = [
 drawn = drawer(users=20, servers=15, jobs=4)
 
 
-def test_work_conserving_policy_on_published_example() -> None:
+def test_work_conserving_policy_on_published_example_gives_published_cores() -> None:
     cores = work_conserving(
         np.array([10.0, 10.0]), np.array([0, 1, 0, 1]), np.array([2.0, 8.0, 8.0, 8.0])
     )
@@ -61,7 +61,7 @@ def test_every_policy_answers_every_market_feasibly(policy: Any, options: dict[s
     cotenant.check(market, answer(policy(market)))
 
 
-def test_equal_and_proportional_shares_by_hand() -> None:
+def test_equal_and_proportional_core_shares_equal_hand_calculation() -> None:
     market = Market(
         [12, 5], [1, 1], [0, 1, 1, 0], [0, 0, 0, 1], [0.5, 0.75, 0.25, 0.0], [1, 1, 1, 1]
     )

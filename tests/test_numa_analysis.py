@@ -63,7 +63,7 @@ def verdicts(name: str, **options: object) -> dict[str, str]:
     }
 
 
-def test_migration_claims_of_section_4_5_3() -> None:
+def test_migration_claims_of_section_4_5_3_have_expected_verdicts() -> None:
     # P12 over two hops: (140 + 72 + 110) / (72 + 110) = 1.769 of the energy, 1.507 of the delay:
     # 0.779 of ED^2
     found = verdicts("numa-figure-4.12")

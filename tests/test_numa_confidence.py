@@ -49,7 +49,7 @@ def test_short_run_intervals_have_stated_coverage() -> None:
     assert (shares >= 0.88).all()  # of 60: two standard errors below 95 %
 
 
-def test_batch_means_of_independent_values() -> None:
+def test_batch_means_error_of_independent_values_is_near_textbook_error() -> None:
     values = np.random.default_rng(0).exponential(size=100_000)
     textbook = 1.96 * values.std() / math.sqrt(len(values))
     assert textbook <= mean_error(values) <= 1.6 * textbook

@@ -60,7 +60,7 @@ ONE_AND_SLOWLY_ALL = pytest.mark.parametrize(
 
 
 @BOTH
-def test_refusal_simulation_by_hand(run: Any) -> None:
+def test_refusal_simulation_equals_hand_calculation(run: Any) -> None:
     # 0 runs on P0 until 1; 1, 3, 4 wait for P0; 2 and 5 run on P1. P1 frees at 1.2 and at 2.3: both
     # times the waiting decline.
     story = tasks([0.0, 0.1, 0.2, 0.3, 0.4, 1.3], [1.0] * 6, [0, 0, 1, 0, 0, 1])

@@ -90,7 +90,7 @@ def test_drf_equals_textbook_example() -> None:
     assert max_min_share(instance).solution.totals(2).tolist() == [3, 2]
 
 
-def test_packing_metrics_of_paper_allocation_by_hand() -> None:
+def test_packing_metrics_of_paper_allocation_equal_hand_calculation() -> None:
     measured = metrics(EXAMPLE, Placement([[1, 2, 0], [1, 0, 1]], [0, 1]))
     # of the game; of an instance with a placement, with cards, with services
     elsewhere = {"price_of_anarchy", "moves", "cards", "cards_allocated", "served_least"}
@@ -207,7 +207,7 @@ def test_simulation_conserves_vms_under_every_policy(policy: str) -> None:
     assert all(0 <= used <= 1 for slot in done.slots for used in slot.utilization)
 
 
-def test_drf_takes_equal_shares_for_equal() -> None:
+def test_drf_treats_exactly_equal_dominant_shares_as_ties() -> None:
     # three VMs of the first user and one of the second are 3/10 each (3 x 0.1 > 0.3 in floats): the
     # first is next
     instance = Packing(capacity=[[9], [1]], servers=[1, 1], demand=[[1], [3]])

@@ -45,7 +45,7 @@ def drawn(brute: Any, rng: np.random.Generator, *, near: bool) -> Space:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("number", numbers(1_500, 13))
-def test_box_representation_gives_same_play_as_lists(brute: Any, number: int) -> None:
+def test_fuga_box_representation_gives_same_play_as_lists(brute: Any, number: int) -> None:
     rng = np.random.default_rng(5)
     for _ in range(number):
         space = drawn(brute, rng, near=False)
@@ -82,7 +82,7 @@ def test_fuga_on_box_coordinates_equals_fuga_on_listed_strategies(
     assert on_boxes(space, 10_000) == listed(space)
 
 
-def test_large_boxes_fall_back_to_lists() -> None:
+def test_fuga_with_large_boxes_falls_back_to_lists() -> None:
     users = Packing(capacity=[[40], [30]], demand=np.arange(3, 11)[:, None], servers=[9.0, 9.0])  # type: ignore[arg-type]
     many = game_of(users, eta=3)
     assert not Boxes.of(Space.of(many)).fits(10**9)
@@ -110,7 +110,7 @@ def test_state_count_estimate_is_lower_bound(brute: Any, number: int) -> None:
     assert close
 
 
-def test_lists_are_used_if_box_limit_is_too_small() -> None:
+def test_fuga_uses_lists_if_box_limit_is_too_small() -> None:
     game = game_of(Packing(capacity=[[9]], demand=[[1]], servers=[1.0]), eta=3)  # type: ignore[arg-type]
     boxes = Boxes.of(Space.of(game))
     # 4 states; boxes hold 6 values of the 3 counts of the last level

@@ -236,7 +236,7 @@ def test_joint_optimum_of_capped_game_equals_least_play(brute) -> None:
     )
 
 
-def test_price_of_anarchy_only_for_plays() -> None:
+def test_price_of_anarchy_is_defined_only_for_plays() -> None:
     options = {"eta": 3, "alpha": 3.0}
     idle = Placement([[0, 1, 0], [2, 0, 2]], [0, 1])
     check(CAPPED, idle)

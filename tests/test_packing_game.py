@@ -157,7 +157,7 @@ def test_game_tree_payoffs_equal_figure_3(pair: tuple[tuple[int, ...], tuple[int
     assert tree.nodes[leaf]["payoffs"] == pytest.approx(by_hand, abs=1e-12)
 
 
-def test_best_replies_and_equilibrium_of_printed_game_by_hand() -> None:
+def test_best_replies_and_equilibrium_of_printed_game_equal_hand_calculation() -> None:
     game = printed_game()
     tree = game_tree(game)
     reply = {}

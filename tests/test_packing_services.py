@@ -114,7 +114,7 @@ def test_cheapest_service_mix_equals_enumeration(seed: int) -> None:
     assert least_price(list(zip(prices, rates, strict=True)), rate) == best
 
 
-def test_services_instance_by_hand() -> None:
+def test_fewest_servers_of_two_services_equal_hand_calculation() -> None:
     result = cotenant.solve(TWO, "min-servers")
     assert (result.status, result.objective, result.bound) == ("optimal", 3.0, 3.0)
     assert result.metrics["served_least"] == pytest.approx(105 / 101)

@@ -112,7 +112,9 @@ MANY = Packing(
 
 @pytest.mark.parametrize("method", [max_min_share, max_utilization])
 @pytest.mark.parametrize("stop", [Stop.TIME_LIMIT, Stop.INTERRUPTED])
-def test_shares_have_answer_before_enumeration(stop: Stop, method: Any, interrupt_at: Any) -> None:
+def test_share_methods_have_answer_before_enumeration(
+    stop: Stop, method: Any, interrupt_at: Any
+) -> None:
     if stop is Stop.INTERRUPTED:
         interrupt_at("cotenant.solvers.packing.dominant_shares.combinations")
     outcome = method(MANY, time_limit=60.0 if stop is Stop.INTERRUPTED else 1e-9)

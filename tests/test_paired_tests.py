@@ -51,7 +51,7 @@ def test_wilcoxon_rank_sums_equal_demsar_example() -> None:
     assert pair.difference > 0
 
 
-def test_holm_correction_on_published_example() -> None:
+def test_holm_correction_on_published_example_gives_published_p_values() -> None:
     """Against C4.5: p = 0.016, 0.019 and 0.607, of which the first two are significant."""
     assert holm([0.016, 0.607, 0.019]) == pytest.approx([0.048, 0.607, 0.048])
     assert holm([0.9, 0.8]) == [1.0, 1.0]

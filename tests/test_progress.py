@@ -54,7 +54,7 @@ def test_notebook_progress_updates_one_output(monkeypatch: pytest.MonkeyPatch) -
     assert [words[:12] for words in shown] == ["1 of 2 runs ", ""]
 
 
-def test_no_progress_without_terminal_or_if_disabled() -> None:
+def test_progress_without_terminal_or_if_disabled_prints_nothing() -> None:
     with redirect_stderr(io.StringIO()):
         assert watched() is None
     with redirect_stderr(Terminal()) as screen:

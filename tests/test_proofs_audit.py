@@ -371,7 +371,7 @@ ENDLESS: dict[str, tuple[Document, str, dict[str, Any]]] = {
 
 
 @pytest.mark.parametrize("name", ENDLESS)
-def test_endless_proof_ends_at_the_work_limit(name: str) -> None:
+def test_proof_of_endless_work_is_refused_at_work_limit(name: str) -> None:
     """Each was judged for as long as the file asked, or filled the memory."""
     document, method, parts = ENDLESS[name]
     with refused(Refused):

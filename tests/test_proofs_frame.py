@@ -197,7 +197,7 @@ def test_verifier_reads_exact_decimals() -> None:
 
 
 @pytest.mark.slow
-def test_verifier_runs_alone_with_exit_codes(tmp_path: Path) -> None:
+def test_verifier_script_alone_exits_with_documented_codes(tmp_path: Path) -> None:
     instance, proof, wrong = (tmp_path / name for name in ("tiny.json.gz", "proof.json", "no.json"))
     instance.write_bytes(gzip.compress(TINY))
     proof.write_text(json.dumps(proof_of()))

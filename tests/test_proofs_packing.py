@@ -247,12 +247,12 @@ def test_other_placement_is_not_an_equilibrium() -> None:
         proved(instance, "FUGA", given)
 
 
-def test_weights_of_fairness_with_many_digits_stay_claimed() -> None:
+def test_fuga_play_at_alpha_of_many_digits_stays_claimed() -> None:
     with refused(Claimed):
         proved(read("packing/paper-example"), "FUGA", alpha=2.37)
 
 
-def test_costs_too_large_for_prices_stay_claimed(tmp_path: Path) -> None:
+def test_server_costs_too_large_for_prices_stay_claimed(tmp_path: Path) -> None:
     demand = [[1, 3], [6, 2], [4, 1], [5, 3]]
     dear = Packing([[17, 18]], demand=demand, request=[2, 1, 1, 1], cost=[6 * 10**12])
     path = write(dear, tmp_path / "dear.json")

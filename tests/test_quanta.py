@@ -98,7 +98,7 @@ def test_karma_equals_slice_by_slice_implementation(block: int) -> None:
         assert found.slices.tolist() == given
 
 
-def test_karma_on_published_example() -> None:
+def test_karma_on_published_example_gives_published_slices_and_credits() -> None:
     """`test_inflation` of their simulator: 24 slices each, and 18, 18 and 27 credits."""
     instance = cotenant.read("quanta/tiny")
     assert cotenant.solve(instance, "Karma", credits=6).metrics["least_total"] == 24
@@ -118,7 +118,7 @@ def test_karma_on_published_example() -> None:
         ([[1], [9], [6]], 5, [[1], [8], [6]]),
     ],
 )
-def test_quanta_max_min_on_published_tests(
+def test_quanta_max_min_on_published_tests_gives_published_slices(
     demand: list[list[int]], share: int, expected: list[list[int]]
 ) -> None:
     assert max_min(Quanta(demand, share)).slices.tolist() == expected

@@ -135,7 +135,7 @@ def test_report_command_is_quoted_and_reproducible() -> None:
     assert json.loads(found.stdout)["result"]["options"] == {"alpha": 0.05}
 
 
-def test_report_commands_of_special_runs() -> None:
+def test_report_commands_of_frontiers_predictions_and_own_functions_repeat_their_run() -> None:
     approved(run_command(row("GR", file=None, time_limit=None)))
     assert "'predict = 0.25'" in run_command(row("SMR", predict=0.25, seed=1))
     approved(run_command(frontier()))

@@ -20,7 +20,7 @@ pytest.importorskip("jinja2", reason="the page needs jinja2")
 LINE = Chart("a", "A", "x", "y", (Series("s", (0, 1), (1.0, 2.0)),), "Lines. Least: s with 1.")
 
 
-def test_finding_is_last_sentence_of_alternative_text_and_short() -> None:
+def test_picture_finding_is_short_last_sentence_of_alternative_text() -> None:
     assert finding(LINE) == "Least: s with 1."
     approved(finding(replace(LINE, alt="only words. And more.")))
     long = finding(replace(LINE, alt=f"Means: {'a long list, ' * 40}."))

@@ -93,7 +93,7 @@ def test_coalition_values_of_proposition_5_5_are_4_4_7_0() -> None:
     assert (values[a | c], values[b | c], values[a | b | c], values[c]) == (4, 4, 7, 0)
 
 
-def test_figure_7_wastes_a_quarter_when_the_short_jobs_go_first() -> None:
+def test_greedy_schedule_of_figure_7_with_short_jobs_first_wastes_a_quarter() -> None:
     instance = figure_7()
     first = simulate(instance, "FIFO")  # organization 0 has the four short jobs
     last = simulate(instance.replace(organization=1 - instance.organization), "FIFO")
@@ -221,7 +221,7 @@ def test_event_loop_in_slices_equals_one_run(reading: str) -> None:
     assert cut.values.tolist() == whole.values.tolist()
 
 
-def test_eighty_organizations_share_the_last_bit_of_masks() -> None:
+def test_rule_simulation_of_eighty_organizations_is_feasible() -> None:
     rng = np.random.default_rng(0)
     instance = Scheduling(
         np.ones(80),

@@ -145,7 +145,7 @@ def test_cold_kernel_cache_does_not_prevent_proof(tmp_path: Path) -> None:
     [("highs", highs, "_model"), ("cp-sat", cpsat, "WholeProgram")],
     ids=["highs", "cp-sat"],
 )
-def test_passing_program_to_engine_counts_as_engine_time(
+def test_time_to_pass_program_to_engine_counts_as_engine_time(
     engine: Any, library: Any, name: str, fake: FakeTime, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     program = program_of(2, upper=1.0, cost=[-1.0, 2.0], integer=True)

@@ -485,7 +485,7 @@ BUDGET = {
     "cluster": (12_966, 8_926),
     "papers": (6_064, 4_427),
     "cli": (3_554, 2_410),
-    "tests": (46_629, 36_818),
+    "tests": (46_631, 36_820),
     "benchmarks": (6_943, 5_379),
 }
 """Lines of each layer's Python files, and those of code (without blanks, comments and docstrings):

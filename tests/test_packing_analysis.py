@@ -13,7 +13,6 @@ from support.seeds import numbers
 from cotenant.analysis.packing.audits import audit, pooled_split, server_split, still_fitting
 from cotenant.analysis.packing.metrics import METRICS, metrics
 from cotenant.analysis.packing.simulation import simulate
-from cotenant.analysis.packing.sweeps import share
 from cotenant.baselines.packing import best_fit, drf, fair_slots, first_fit, random_fit
 from cotenant.catalog import methods
 from cotenant.instances.packing import Packing, Placement, check
@@ -24,7 +23,6 @@ from cotenant.instances.problem.documents import to_json_value
 from cotenant.papers.registry import experiment_named
 from cotenant.solvers.outcome import Status
 from cotenant.solvers.packing.dominant_shares import max_min_share
-from cotenant.solvers.packing.game.strategies import game_of
 
 EXAMPLE = paper_example(rng=np.random.default_rng(0))
 RIVALS = (first_fit, best_fit, random_fit, drf, fair_slots)
@@ -47,7 +45,7 @@ def test_figure_2_payoffs_equal_sums_of_absolute_values() -> None:
     told = {one.what: one.cause for one in experiment_named("packing-figure-2").run().findings}
     causes = {told[f"U({server}), both choose their second combination"] for server in (1, 2)}
     assert causes == {
-        "the roots: with sums of absolute values for both of eq. 14's, "
+        "the roots of eq. 14: with sums of absolute values in place of both, "
         f"U(1) is {-variance - uneven[0]:.3f} and U(2) {-variance - uneven[1]:.3f}"
     }
 
@@ -110,45 +108,16 @@ def test_packing_audits_follow_definitions() -> None:
     assert pooled_split(instance).tolist() == [6, 3]
     assert server_split(instance).tolist() == [6, 2]
     lopsided = Placement([[0, 3], [2, 2]], [0, 0])
-    found = audit(instance, lopsided, eta=20)
+    found = audit(instance, lopsided)
     assert found.below_pooled_split == (0,)
     assert found.below_server_split == (0,)
     assert found.enviers == (
         0,
     )  # 10 CPUs and 5 of the other resource would hold 5 of its VMs; it has 2
     assert found.still_fits == ()
-    assert found.disutility == pytest.approx(metrics(instance, lopsided)["disutility"])
-    assert found.price_of_anarchy >= 1
     assert to_json_value(found)["enviers"] == [0]
-    room = audit(instance, Placement([[1, 1]], [0]), joint=False)
+    room = audit(instance, Placement([[1, 1]], [0]))
     assert room.still_fits == (0, 1)
-    assert room.price_of_anarchy is None
-
-
-@pytest.mark.slow
-def test_nash_audit_equals_enumeration_of_deviations(brute) -> None:
-    rng = np.random.default_rng(6)
-    for _ in range(15):
-        instance = brute.random_cluster(rng)
-        placement = share(instance, "FUGA", eta=3)
-        found = audit(instance, placement, eta=3, joint=False)
-        game, kinds = game_of(instance, eta=3), brute.server_kinds(instance)
-        rows = {
-            c: placement.count[placement.server_class == c].tolist()
-            for c in range(instance.classes)
-        }
-        profile = [rows[c].pop(0) if rows[c] else [0] * instance.types for c in kinds]
-        gains = [0.0]
-        for player, c in enumerate(kinds):
-            alone = instance.replace(servers=np.eye(instance.classes)[c])
-            worth = []
-            for move in (profile[player], *game.strategies[c].combination.tolist()):
-                counts = np.sum([*profile[:player], move, *profile[player + 1 :]], axis=0)
-                uneven = metrics(alone, Placement([move], [c]))["skewness"]
-                worth.append(-FairShare.of(instance).variance(counts) - uneven)
-            gains += [value - worth[0] for value in worth]
-        assert found.largest_gain == pytest.approx(max(gains), abs=1e-9)
-        assert bool(found.could_gain) == (max(gains) > 1e-9)
 
 
 def trace(start: list[float], end: list[float]) -> VmTrace:

@@ -6,7 +6,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -17,7 +16,7 @@ from ...instances.admission.instance import Floats, Integers
 from ...instances.problem.errors import NoSolution
 from ...instances.problem.option_types import validate_options
 from ...instances.problem.options import accepted
-from ...solvers.outcome import Outcome, Stop, validate_time_limit
+from ...solvers.outcome import Outcome, Stop
 
 Method = Callable[..., Any]
 
@@ -40,16 +39,6 @@ class Rounds:
     start: Floats | None = None
     duration: Floats | None = None
     computation: Floats | None = None
-
-    @property
-    def finish(self) -> Floats | None:
-        """Completion time of each job, shape (J,): its round's start plus its computation time;
-        None without lengths.
-        """
-        if self.start is None or self.computation is None:
-            return None
-        done: Floats = self.start[self.round] + self.computation
-        return done
 
     def facts(self) -> dict[str, float]:
         """Summary of the rounds.
@@ -75,12 +64,7 @@ class Rounds:
 
 @validate_options
 def run_rounds(
-    instance: Admission,
-    method: str | Method = "proposed",
-    *,
-    rng: np.random.Generator | None = None,
-    time_limit: float | None = None,
-    **options: Any,
+    instance: Admission, method: str | Method, *, rng: np.random.Generator | None = None
 ) -> Rounds:
     """Assign jobs, run the assigned ones until the slowest is done, and submit the others again,
     until all have run.
@@ -90,8 +74,7 @@ def run_rounds(
     instance : with `length` for times.
     method : a name of the catalogue, or a function of an instance that returns an Assignment or an
         Outcome.
-    rng, options : given to the method in every round.
-    time_limit : seconds for each round of a method that takes one.
+    rng : given to a method that draws, in every round.
 
     Raises
     ------
@@ -108,17 +91,15 @@ def run_rounds(
     >>> run_rounds(cotenant.read("admission/tiny"), "proposed").facts()["rounds"]
     2.0
     """
-    validate_time_limit(time_limit)
     function = method if callable(method) else find("admission", method).resolve()
     if not instance.cores.any():
         raise NoSolution("there is no core on any VM: no job can ever run")
-    house = {"rng": rng, "time_limit": time_limit}
-    call = partial(function, **accepted(function, house), **options)
+    given = accepted(function, {"rng": rng})
     waiting = np.arange(instance.jobs)
     when = np.full(instance.jobs, -1)
     assignments: list[Assignment] = []
     while len(waiting):
-        answer = call(instance.only(waiting))
+        answer = function(instance.only(waiting), **given)
         if isinstance(answer, Outcome) and answer.stop is Stop.INTERRUPTED:
             raise KeyboardInterrupt
         found = answer.solution if isinstance(answer, Outcome) else answer
@@ -132,10 +113,10 @@ def run_rounds(
         when[waiting[found.assigned]] = len(assignments)
         assignments.append(whole)
         waiting = waiting[~found.assigned]
-    return timed(instance, tuple(assignments), when)
+    return _timed(instance, tuple(assignments), when)
 
 
-def timed(instance: Admission, assignments: tuple[Assignment, ...], when: Integers) -> Rounds:
+def _timed(instance: Admission, assignments: tuple[Assignment, ...], when: Integers) -> Rounds:
     """Rounds with their times, if jobs have lengths."""
     if instance.length is None:
         return Rounds(assignments, when)
@@ -153,6 +134,3 @@ def _spread(instance: Admission, found: Assignment, jobs: Integers) -> Assignmen
     cores = np.zeros((instance.jobs, instance.types), dtype=np.int64)
     machine[jobs], cores[jobs] = found.machine, found.cores
     return Assignment(machine, cores)
-
-
-__all__ = ["Rounds", "run_rounds", "timed"]

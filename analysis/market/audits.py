@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated
 
 import numpy as np
 
 from ...instances.market.envy import envy_matrix, user_envy
 from ...instances.market.instance import Allocation, Floats, Integers, Market, total_by
-from ...instances.problem.option_types import Between, validate_options
 
 NASH_ENVY_FREENESS = 0.828
 """What thesis section 3.4.4 claims of a Nash equilibrium such as XC-M's: 2 sqrt(2) - 2."""
@@ -22,50 +20,22 @@ class EnvyAudit:
     Attributes
     ----------
     index : the worst pair's e_il (thesis eq. 3.5); 1 when nobody envies anybody.
-    envious, envied : that pair of users.
-    below : how many users have an index below the level asked for.
-    users : how many users were looked at.
-    group : the users who have jobs on exactly the servers that the envious one has, in order (it is
-        among them).
+    group : the users who have jobs on exactly the servers that the envious one of that pair has, in
+        order (it is among them).
     matrix : (group, group) their pairwise indices: one panel of thesis fig. 3.12.
     """
 
     index: float
-    envious: int
-    envied: int
-    below: int
-    users: int
     group: Integers
     matrix: Floats
 
 
-@validate_options
-def envy_audit(
-    market: Market,
-    allocation: Allocation,
-    level: Annotated[float, Between(0, 1, "an index")] = NASH_ENVY_FREENESS,
-) -> EnvyAudit:
-    """Find the most envious pair, its group, and the number of users below a level of
-    envy-freeness.
-
-    Parameters
-    ----------
-    level : an index of at least this counts as kept; 0.828 is what a Nash equilibrium of
-        price-anticipating users is said to guarantee.
-    """
-    index, whom = user_envy(market, allocation)
-    active = market.active
-    worst = int(np.argmin(np.where(active, index, np.inf)))
+def envy_audit(market: Market, allocation: Allocation) -> EnvyAudit:
+    """Find the index of the most envious pair, and the envy in its group."""
+    index, _ = user_envy(market, allocation)
+    worst = int(np.argmin(np.where(market.active, index, np.inf)))
     group = users_alike(market, worst)
-    return EnvyAudit(
-        index=float(index[worst]),
-        envious=worst,
-        envied=int(whom[worst]),
-        below=int((index[active] < level - 1e-9).sum()),
-        users=int(active.sum()),
-        group=group,
-        matrix=envy_matrix(market, allocation, group),
-    )
+    return EnvyAudit(float(index[worst]), group, envy_matrix(market, allocation, group))
 
 
 def users_alike(market: Market, user: int) -> Integers:

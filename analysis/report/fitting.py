@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from rich.cells import cell_len
+from rich.cells import cell_len, chop_cells
 
 from .table import Column, Table
 
@@ -76,7 +76,7 @@ class _Cells:
         self.texts = [_glued(text) for text in texts]
         whole = column.numeric or not column.wrap
         words = [
-            word for text in (*heading, *([] if whole else self.texts)) for word in _words(text)
+            word for text in (*heading, *([] if whole else self.texts)) for word in text.split(" ")
         ]
         longest = max(map(cell_len, self.texts), default=0)
         self.natural = max([longest, *map(cell_len, heading)], default=0)
@@ -160,34 +160,15 @@ def _glued(text: str) -> str:
     return words[0] + "".join(space + word for space, word in zip(glue, words[1:], strict=True))
 
 
-def _words(text: str) -> list[str]:
-    return text.split(" ")
-
-
 def _lines(text: str, width: int) -> list[str]:
     """Text in lines of at most `width` columns, broken between words; longer words are cut."""
     lines = [""]
-    for word in _words(text):
+    for word in text.split(" "):
         joined = f"{lines[-1]} {word}" if lines[-1] else word
         if cell_len(joined) <= width:
             lines[-1] = joined
             continue
         if lines[-1]:
             lines.append("")
-        while cell_len(word) > width > 0:
-            cut = _fits(word, width)
-            lines[-1] = word[:cut]
-            lines.append("")
-            word = word[cut:]
-        lines[-1] = word
+        lines[-1:] = chop_cells(word, width) if cell_len(word) > width > 0 else [word]
     return [line.replace(_GLUED, " ") for line in lines]
-
-
-def _fits(word: str, width: int) -> int:
-    """Number of letters of a word that fit into a width, at least one."""
-    used = 0
-    for number, letter in enumerate(word):
-        used += cell_len(letter)
-        if used > width:
-            return max(number, 1)
-    return len(word)

@@ -67,7 +67,7 @@ def figure_5(
         placement = share(instance, policy, seed=seed, alpha=alpha, eta=eta)
         assert placement is not None
         if policy == "FUGA":
-            found = audit(instance, placement, alpha=alpha, eta=eta)
+            found = audit(instance, placement)
         shares[policy] = placement.totals(instance.types) * unit
         mean = float(shares[policy].mean())
         spread[policy] = float(np.abs(shares[policy] - mean).mean() / mean) if mean > 0 else 0.0

@@ -51,7 +51,7 @@ def theorems(
         instance = _random_game(rng, servers, size)
         right = fuga(instance, eta=eta, alpha=alpha)
         printed = fuga_algorithm_1(instance, eta=eta, alpha=alpha)
-        found = audit(instance, right.solution, eta=eta, alpha=alpha)  # type: ignore[arg-type]
+        found = audit(instance, right.solution)  # type: ignore[arg-type]
         two = _random_game(rng_2, 2, size)
         pair = [
             policy(two, eta=eta, alpha=alpha).certificate["choices"]

@@ -476,7 +476,7 @@ def test_public_functions_and_classes_have_a_docstring() -> None:
 
 BUDGET = {
     "solvers": (39_999, 26_279),
-    "analysis": (19_983, 13_617),
+    "analysis": (19_839, 13_513),
     "instances": (21_441, 14_211),
     "models": (5_219, 3_326),
     "verify": (4_823, 3_508),
@@ -485,7 +485,7 @@ BUDGET = {
     "cluster": (12_966, 8_926),
     "papers": (6_064, 4_427),
     "cli": (3_554, 2_410),
-    "tests": (46_631, 36_820),
+    "tests": (46_594, 36_785),
     "benchmarks": (6_943, 5_379),
 }
 """Lines of each layer's Python files, and those of code (without blanks, comments and docstrings):

@@ -1,4 +1,4 @@
-"""The fairest slices over all quanta when demands are known beforehand: cuts, in whole numbers.
+"""Fairest slices over all quanta when all demands are known in advance: minimum cuts, in integers.
 
 What users can have in all are the u >= 0 with sum of u_i over S <= f(S) for every set S of them,
 f(S) = sum over t of min(C, sum of d_it over S). As f is submodular, one u is there that is best for
@@ -29,7 +29,7 @@ def horizon(
     instance: Quanta, *, time_limit: float | None = None, report: Report | None = None
 ) -> Outcome:
     """Find the equilibrium over the whole horizon, which has the most Nash welfare: each user
-    spends one budget on the slices of all quanta, known beforehand.
+    spends one budget on the slices of all quanta, known in advance.
 
     The certificate's `prices` are those of `slice_prices`. A user pays the inverse of its total for
     every slice; what that is above the price is the price of its own demand, a good that only it
@@ -49,8 +49,8 @@ def horizon(
 def leximin(
     instance: Quanta, *, time_limit: float | None = None, report: Report | None = None
 ) -> Outcome:
-    """Find the most for the user with the fewest slices in all, then for the next, when all demands
-    are known beforehand.
+    """Maximize the total of the user with the fewest slices, then of the next one, when all demands
+    are known in advance.
 
     Examples
     --------
@@ -71,8 +71,8 @@ def _outcome(instance: Quanta, clock: Clock, objective: str) -> Outcome:
 
 
 def slice_prices(instance: Quanta, solution: Slices) -> list[float]:
-    """The price of a slice in each quantum, in budgets: the inverse of the least total of those who
-    want more there; 0 where nobody does.
+    """Price of a slice in each quantum, in budgets: the inverse of the least total of the users who
+    want more in it; 0 where no user does.
     """
     total = solution.slices.sum(axis=1, keepdims=True)
     worth = 1 / np.where(total > 0, total, np.inf)
@@ -100,20 +100,20 @@ def values(instance: Quanta, solution: Slices) -> dict[str, tuple[float, float]]
 
 
 def _total(parts: list[Fraction]) -> Fraction:
-    """Their sum, over one denominator: many times as fast as one by one."""
+    """Sum of fractions over one denominator, many times as fast as one by one."""
     over = math.lcm(*{part.denominator for part in parts})
     return Fraction(sum(part.numerator * (over // part.denominator) for part in parts), over)
 
 
 @lru_cache(maxsize=4)
 def most_welfare(instance: Quanta) -> float:
-    """The most Nash welfare of a clairvoyant."""
+    """Maximum Nash welfare of a policy that knows all demands."""
     return values(instance, fairest(instance, Clock())[0])["nash_welfare"][1]
 
 
 def fairest(instance: Quanta, clock: Clock) -> tuple[Slices, Stop]:
-    """The slices with the best total for the least user, then for the next, and so on; what is not
-    settled when the time is up is shared by max-min in each quantum.
+    """Slices with the largest total for the user with the fewest, then for the next one, and so on;
+    what is not settled at the time limit is shared by max-min in each quantum.
     """
     slices, stop = np.zeros(instance.demand.shape), Stop.FINISHED
     everything = np.full(instance.demand.shape[1], instance.capacity)
@@ -142,7 +142,7 @@ def fairest(instance: Quanta, clock: Clock) -> tuple[Slices, Stop]:
 
 
 def raised(start: Integers, room: Integers, amount: int) -> Integers:
-    """(n,) how much each level rises where `amount` units go to the lowest level one by one.
+    """Rise (n,) of each level when `amount` units go to the lowest level one by one.
 
     Parameters
     ----------
@@ -165,6 +165,8 @@ def raised(start: Integers, room: Integers, amount: int) -> Integers:
 
 
 def max_min_slices(demand: Integers, room: Integers) -> Floats:
-    """(n, T) max-min fair whole slices of the (T,) `room` of each quantum, on its own."""
+    """Integer max-min fair slices (n, T) of the (T,) `room` of each quantum, each quantum on its
+    own.
+    """
     columns, nothing = zip(demand.T, room.tolist(), strict=True), 0 * demand[:, 0]
     return np.stack([raised(nothing, *column) for column in columns], axis=1).astype(float)

@@ -1,8 +1,7 @@
-"""The time that counts: it stands still while libraries are loaded, kernels compiled and processes
-started.
+"""Stopwatches that stand still while libraries are loaded, kernels compiled and processes started.
 
-What a fresh installation or an empty cache costs is not the method's: neither its seconds nor its
-time limit know of it.
+The time that a fresh installation or an empty cache costs counts neither in a method's seconds nor
+against its time limit.
 """
 
 from __future__ import annotations
@@ -20,14 +19,14 @@ from types import ModuleType
 from .interrupts import deferred
 
 NOTICE_SECONDS = 2.0
-"""What has taken longer than this to start is said on stderr."""
+"""Loading and compiling that take longer than this are announced on stderr."""
 
 _here = threading.local()
 
 
 class Stopwatch:
-    """Seconds of one thread, without those in which it was starting something. Pauses may be
-    nested.
+    """Seconds of one thread, without those in which it loaded, compiled or started something.
+    Pauses may be nested.
 
     Attributes
     ----------
@@ -43,11 +42,11 @@ class Stopwatch:
 
     @property
     def seconds(self) -> float:
-        """Seconds since some fixed moment; they stand still while it is paused."""
+        """Seconds since some fixed moment, without those in which the stopwatch was paused."""
         return (self._since if self._depth else time.perf_counter()) - self._lost
 
     def pause(self) -> None:
-        """Stop until `resume`."""
+        """Pause the stopwatch until `resume`."""
         self._depth += 1
         if self._depth == 1:
             self._since = time.perf_counter()
@@ -56,7 +55,7 @@ class Stopwatch:
                 self.watcher(True)
 
     def resume(self) -> None:
-        """Go on, when this ends the outermost pause."""
+        """Continue the stopwatch when this ends the outermost pause."""
         self._depth -= 1
         if self._depth == 0:
             self._lost += time.perf_counter() - self._since
@@ -66,7 +65,7 @@ class Stopwatch:
 
 
 def stopwatch() -> Stopwatch:
-    """This thread's."""
+    """Stopwatch of the current thread."""
     if not hasattr(_here, "stopwatch"):
         _here.stopwatch = Stopwatch()
     found: Stopwatch = _here.stopwatch
@@ -75,7 +74,7 @@ def stopwatch() -> Stopwatch:
 
 @contextmanager
 def paused() -> Iterator[None]:
-    """Stop this thread's stopwatch meanwhile."""
+    """Context in which the stopwatch of this thread is paused."""
     watch = stopwatch()
     watch.pause()
     try:
@@ -86,27 +85,27 @@ def paused() -> Iterator[None]:
 
 @contextmanager
 def starting() -> Iterator[None]:
-    """Stop this thread's stopwatch, and put interrupts off: what is half loaded or half compiled is
-    of no use.
+    """Context in which the stopwatch of this thread is paused and interrupts are deferred, since
+    what is half loaded or half compiled is of no use.
     """
     with deferred(), paused():
         yield
 
 
 def start_seconds() -> float:
-    """Seconds in which some thread of this process was starting something, so far."""
+    """Seconds so far in which some thread of this process loaded, compiled or started something."""
     return _Starting.spent
 
 
 def announce(what: str) -> None:
-    """Have it said on stderr, once, when starting things takes longer than `NOTICE_SECONDS`, even
-    in the middle of it.
+    """Request a notice on stderr, once, when loading and compiling take longer than
+    `NOTICE_SECONDS`, even in the middle of it.
     """
     _Starting.announce(what)
 
 
 class _Starting:
-    """Time that the process spends on starting, in any thread."""
+    """Time that the process spends on loading, compiling and starting, in any thread."""
 
     spent = 0.0
     _what = ""
@@ -166,10 +165,10 @@ class _Starting:
 
 
 class ImportWatch:
-    """While one of these is there, the stopwatch is paused during imports, and interrupts wait for
-    their end.
+    """Context in which the stopwatch is paused during imports, and interrupts wait for the end of
+    an import.
 
-    Half a module is none, and libraries make other errors of it.
+    A half imported module is unusable, and libraries turn an interrupt within it into other errors.
     """
 
     def __init__(self) -> None:
@@ -182,13 +181,15 @@ _WATCHES: weakref.WeakSet[ImportWatch] = weakref.WeakSet()
 
 
 class _Finder(MetaPathFinder):
-    """Finds what the finders behind it find, and has it loaded by a `_Pausing` loader."""
+    """Import finder that finds what the finders behind it find, and has it loaded by a `_Pausing`
+    loader.
+    """
 
     def find_spec(
         self, name: str, path: Sequence[str] | None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
-        """The module's spec; None inside an import that is watched already, and while nobody wants
-        it.
+        """Spec of a module; None inside an import that is watched already, and while no watch is
+        active.
         """
         if getattr(_here, "importing", False) or not _WATCHES:
             return None
@@ -203,14 +204,16 @@ class _Finder(MetaPathFinder):
 
 
 class _Pausing(Loader):
-    """Loads what another loader loads, with the stopwatch paused and interrupts put off."""
+    """Import loader that loads what another loader loads, with the stopwatch paused and interrupts
+    deferred.
+    """
 
     def __init__(self, loader: Loader) -> None:
         self._loader = loader
 
     def create_module(self, spec: ModuleSpec) -> ModuleType | None:
-        """The other's; a compiled module does its work here. The module then knows the other as its
-        loader.
+        """Module created by the other loader; a compiled module does its work here. The module then
+        knows the other as its loader.
         """
         spec.loader = self._loader
         try:
@@ -220,7 +223,7 @@ class _Pausing(Loader):
             spec.loader = self
 
     def exec_module(self, module: ModuleType) -> None:
-        """The other's."""
+        """Execute the module by the other loader."""
         module.__loader__ = self._loader
         if module.__spec__ is not None:
             module.__spec__.loader = self._loader

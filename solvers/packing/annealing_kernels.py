@@ -1,5 +1,5 @@
-"""The compiled kernel of annealing; numba is imported with this module, so import it on first
-use.
+"""Compiled kernel of annealing for packing; numba is imported with this module, so import it on
+first use.
 """
 
 from __future__ import annotations

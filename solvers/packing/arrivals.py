@@ -29,7 +29,7 @@ SCALE = 2**20
 
 @dataclass(frozen=True, eq=False)
 class Changes:
-    """Sets of VMs that may leave and come on servers that are alike.
+    """Sets of VMs that may leave and arrive on servers of one kind.
 
     Attributes
     ----------

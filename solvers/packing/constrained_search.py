@@ -92,7 +92,7 @@ class Filling:
         self.wait()
 
     def wait(self) -> None:
-        """Collect the unplaced VMs, the largest first."""
+        """Collect the VMs that are not placed yet, the largest first."""
         left = self.problem.request - self.room.vms.sum(axis=0)
         waiting = np.repeat(np.arange(self.problem.types), left)
         self.waiting = len(waiting)
@@ -106,7 +106,7 @@ class Filling:
         return found
 
     def mend(self, clock: Clock, until: float) -> bool:
-        """Run ejections until all VMs are placed (True) or the time is up."""
+        """Eject and place VMs until all are placed (True) or the time is up."""
         from .constrained_kernels import repair
 
         while self.waiting and clock.seconds < until and not clock.expired:
@@ -132,7 +132,7 @@ class Filling:
                 gained += bring_home(self.rules, self.room, self.used, self.home, m, order, seed)
 
     def counts(self) -> Counts:
-        """The placement, if all VMs are placed."""
+        """Number of VMs of each type on each server, if all VMs are placed."""
         vms, kind = self.room.vms[: self.used], self.room.kind[: self.used]
         full = vms.any(axis=1)
         return vms[full], kind[full]

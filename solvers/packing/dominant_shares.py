@@ -178,8 +178,8 @@ class _Utilization:
             self.best = placement
 
     def together(self) -> Fraction:
-        """Upper bound on the added utilization: for each resource, the smaller of the requests and
-        the free amount.
+        """Upper bound on the added utilization of all users together: for each resource, the
+        smaller of the requests and the free amount.
         """
         cap, demand = self.cluster.cap, self.instance.demand
         asked = [

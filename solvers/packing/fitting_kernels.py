@@ -28,7 +28,7 @@ def fits(demand: Array, i: int, room: Array, m: int) -> bool:
 
 @compiled
 def can(rules: RuleArrays, room: Room, i: int, m: int) -> bool:
-    """Return whether server m can take one more VM of type i."""
+    """Return whether server m can take one more VM of type i under capacity and rules."""
     c = room.kind[m]
     if room.vms[m, i] >= rules.most[i, c]:
         return False
@@ -93,7 +93,7 @@ def in_zone(rules: RuleArrays, room: Room, i: int, z: int) -> bool:
 
 @compiled
 def put(rules: RuleArrays, room: Room, i: int, m: int, number: int) -> None:
-    """Add VMs of type i to server m; a negative number removes them."""
+    """Add VMs of type i to the arrays of server m; a negative number removes them."""
     c = room.kind[m]
     room.vms[m, i] += number
     for j in range(rules.demand.shape[1]):
@@ -129,7 +129,7 @@ def _opened(rules: RuleArrays, room: Room, i: int, preference: Array, used: int)
 
 @compiled
 def _sort(room: Array, slack: Array, found: int) -> None:
-    """Stable sort of the first `found` entries of both arrays by `slack`.
+    """Sort the first `found` entries of both arrays by `slack`, stably.
 
     A stable merge sort, runs of 1, 2, 4... joined in turn: numba takes longer to compile its own
     `argsort` than all else here.

@@ -182,7 +182,7 @@ def _run(
     search: PortfolioState, routes: tuple[Callable[..., None], ...],
     start: Placement | None = None,
 ) -> None:  # fmt: skip
-    """Run the routes in order while value and bound differ."""
+    """Run the routes of the portfolio in order while value and bound differ."""
     for route in routes:
         if route is _greedy:
             # first fit decreasing is always tried: a limit however short still gives servers
@@ -195,7 +195,7 @@ def _run(
 
 
 def _outcome(search: PortfolioState) -> Outcome:
-    """Outcome of the search."""
+    """Outcome of the search for the fewest or cheapest servers."""
     certificate = {"found_by": search.found_by, "bound_by": search.bound_by, **search.proof}
     if search.relaxation is not None:
         certificate |= {"patterns": len(search.pool), "relaxation": search.relaxation.value}

@@ -163,7 +163,7 @@ def _run(search: MovesSearch) -> None:
 
 
 def _outcome(search: MovesSearch) -> Outcome:
-    """Outcome of the search."""
+    """Outcome of the search for the fewest moves."""
     words = {"servers": "fewest_servers", "cost": "least_cost"}
     certificate: dict[str, Any] = search.asked or {"servers": search.servers}
     certificate = certificate | {words[name]: least for name, least in search.least.items()}

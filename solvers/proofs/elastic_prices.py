@@ -27,7 +27,7 @@ MOST_NODES = 4_000
 
 
 def elastic_prices(task: Task) -> Proof:
-    """Proof of `optimal` and `max-min`."""
+    """Proof of `optimal` and `max-min` of elastic jobs: integer prices of devices, or a tree."""
     certificate = task.outcome.certificate
     if "prices" not in certificate:
         return strongest_proof(task, [()])
@@ -50,7 +50,7 @@ def elastic_prices(task: Task) -> Proof:
 
 
 def _grids(prices: list[float]) -> list[dict[str, Any]]:
-    """Prices rounded up to many digits, and to small denominators."""
+    """Candidate integer prices: rounded up to many digits, and to small denominators."""
     exact = [Fraction(price) for price in prices]
     over = max(1, int(DIGITS / max(*exact, Fraction(1, DIGITS))))
     found = [multipliers([math.ceil(price * over) for price in exact], over)]

@@ -11,7 +11,7 @@ from .rounding import over_common
 
 
 def greedy_slices(task: Task) -> Proof:
-    """Proof of `horizon` and `leximin`."""
+    """Proof of `horizon` and `leximin` of quanta: the slices."""
     assert isinstance(task.outcome.solution, Slices)
     rows = task.outcome.solution.exact()
     witness = {"slices": [multipliers(*over_common(row)) for row in rows]}

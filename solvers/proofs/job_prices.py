@@ -105,7 +105,7 @@ class _Tree:
         self.program = _program(given, cores, prices)
 
     def whole(self) -> Any:
-        """The tree: nodes as objects, leaves as arrays of rents."""
+        """Whole tree in the form of proofs: nodes as objects, leaves as arrays of rents."""
         return self._below({})
 
     def _below(self, decided: dict[int, bool]) -> Any:
@@ -154,7 +154,7 @@ def _program(given: Admission, cores: Integers, prices: Floats) -> LinearProgram
 
 
 def _on_grid(tree: Any, over: int) -> Any:
-    """Tree with integer leaves."""
+    """Copy of a tree with integer leaves."""
     if isinstance(tree, dict):
         return {
             name: entry if name == "job" else _on_grid(entry, over) for name, entry in tree.items()

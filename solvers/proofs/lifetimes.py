@@ -7,7 +7,7 @@ from . import Task, strongest_proof
 
 
 def stored_steps(task: Task) -> Proof:
-    """Proof of `min-peak` and `hindsight`."""
+    """Proof of `min-peak` and `hindsight`: the steps that the search stored."""
     certificate = task.outcome.certificate
     steps = certificate.get("search", certificate).get("steps", ())
     return strongest_proof(task, [steps])

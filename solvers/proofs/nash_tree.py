@@ -44,7 +44,7 @@ class _Leaves:
         self.goal = self._welfare(market.by_user(market.values())) + ENOUGH
 
     def look(self, least: list[int], most: list[int]) -> dict[str, Any] | tuple[int, int] | None:
-        """Leaf of a box, or where to split it."""
+        """Leaf that closes a box, or where to split the box."""
         leaf, above, cut = self._leaf(least, most)
         return leaf if above <= self.goal else cut
 

@@ -60,7 +60,9 @@ shorter.
 
 
 def cheapest(task: Task) -> Proof:
-    """Proof of `min-servers`, `cp-sat` and `min-cost`."""
+    """Proof of `min-servers`, `cp-sat` and `min-cost`: prices of VMs, and a tree over the remaining
+    fillings.
+    """
     costs, infeasible = task.method == "min-cost", task.outcome.status is Status.INFEASIBLE
     claimed = math.ceil((task.outcome.bound or 0) - 1e-6)
     if task.instance.services:
@@ -212,7 +214,7 @@ def _by_volume(problem: Reduced, claimed: int) -> dict[str, Any] | None:
 
 
 def _stored(problem: Reduced, certificate: Mapping[str, Any]) -> Prices | None:
-    """Prices that a method reported; None without any."""
+    """Prices of VMs that a method reported; None without any."""
     if not {"prices", "scale", "rent"} <= certificate.keys():
         return None
     profit = np.array([certificate["prices"][group[0]] for group in problem.members])

@@ -88,7 +88,7 @@ def fluid_power(task: Task) -> Proof:
 
 
 def _grids(task: Task) -> tuple[int | None, ...]:
-    """Precisions to try: None for many digits, and largest denominators of fractions."""
+    """Precisions of prices to try: None for many digits, and largest denominators of fractions."""
     given = task.instance
     return (None, *NICE) if given.classes * given.processors**2 <= SMALL else (None,)
 
@@ -207,7 +207,7 @@ def _step(prices: Floats | list[float], grid: int | None) -> dict[str, Any]:
 
 
 def _split(solution: Flow, grid: int | None) -> list[list[int]]:
-    """Class, memory, processor, parts: of the tasks that do not all run locally."""
+    """Class, memory, processor and parts of the tasks that do not all run locally, as arrays."""
     entries = []
     for k, by_memory in enumerate(solution.flow):
         for memory, row in enumerate(by_memory):

@@ -46,7 +46,9 @@ Step = dict[str, Any]
 
 
 def time_shares(task: Task) -> Proof:
-    """Proof of `max-min`, `makespan`, `max-throughput`, `min-cost` and `finish-time`."""
+    """Proof of `max-min`, `makespan`, `max-throughput`, `min-cost` and `finish-time`: exact shares
+    and integer prices.
+    """
     given = {name: value for name, value in task.options.items() if name == "least"}
     options = {name: option(value) for name, value in given.items()}
     infeasible = task.outcome.status is Status.INFEASIBLE
@@ -62,7 +64,7 @@ def time_shares(task: Task) -> Proof:
 
 
 def levels(task: Task) -> Proof:
-    """Proof of `leximin` and `hierarchical`."""
+    """Proof of `leximin` and `hierarchical` of accelerators, level by level."""
     instance: Accelerators = task.instance
     steps, last = list[list[Step]](), list[Step]()
     places = {name: index for index, name in enumerate(instance.names)}
@@ -90,7 +92,9 @@ def _alone(task: Task) -> bool:
 
 
 def _grids(task: Task) -> tuple[int | None, ...]:
-    """Precisions to try: None for many digits, and largest denominators of fractions."""
+    """Precisions of integer prices to try: None for many digits, and largest denominators of
+    fractions.
+    """
     small = len(task.instance.placements.first) <= FEW and not _alone(task)
     return (None, *NICE) if small and task.method not in ("leximin", "hierarchical") else (None,)
 

@@ -56,13 +56,13 @@ class _Certificate:
     derived: list[str] = field(default_factory=list)
 
     def give(self, sense: str, right: int, terms: Terms) -> _Row:
-        """Add a row of the program."""
+        """Add a row of the program to the certificate."""
         row = _Row(sense, right, tuple(terms), index=len(self.given))
         self.given.append(row)
         return row
 
     def need(self, row: _Row) -> int:
-        """Index of a row, written after the rows of its derivation."""
+        """Index of a row of the certificate, written after the rows of its derivation."""
         waiting = [row]
         while waiting:
             top = waiting[-1]
@@ -130,7 +130,7 @@ class _Cases:
 
 
 class _Bounds:
-    """The tree of `verify.Program.impossible`, with what every bound follows from."""
+    """Tree of `verify.Program.impossible`, with the rows from which each bound follows."""
 
     def __init__(self, program: Program, step: dict[str, Any]) -> None:
         self.certificate = _Certificate(len(program.low))
@@ -149,7 +149,7 @@ class _Bounds:
         self._tree(iter(step["tree"]), iter(step.get("leaves", [])))
 
     def _sum(self, hint: list[int]) -> tuple[list[tuple[_Row, Fraction]], dict[int, int], int]:
-        """Rows and how often each is taken, and their sum."""
+        """Rows with the number of times each is taken, and their sum."""
         parts: dict[int, int] = {}
         for r, times in zip(hint[::2], hint[1::2], strict=True):
             parts[r] = parts.get(r, 0) + times
@@ -161,7 +161,7 @@ class _Bounds:
         return [(self.rows[r], Fraction(n)) for r, n in parts.items() if n], total, right
 
     def _cut(self, divisor: int, hint: list[int]) -> None:
-        """A sum of rows, divided and rounded down."""
+        """Sum of rows, divided and rounded down (Chvatal-Gomory cut)."""
         parts, total, right = self._sum(hint)
         used = [(row, times / divisor) for row, times in parts]
         used += [(self.ends[j][0], -Fraction(a % divisor, divisor)) for j, a in total.items()]
@@ -173,7 +173,9 @@ class _Bounds:
     def _closed(
         self, parts: list[tuple[_Row, Fraction]], terms: Terms, right: int, ends: list[Any]
     ) -> _Row:
-        """0 <= a number below 0: some rows, and of each column the end that adds least to them."""
+        """Contradiction 0 <= a negative number: some rows, and of each column the bound that adds
+        least to them.
+        """
         used = list(parts)
         for j, a in terms:
             end = ends[j][0 if a > 0 else 1]
@@ -182,7 +184,9 @@ class _Bounds:
         return _Row("L", right, (), "lin", tuple(part for part in used if part[1]))
 
     def _tighten(self, ends: list[Any], rows: list[int]) -> _Row | None:
-        """As `verify.Program.tighten` does; what is false, if nothing is left."""
+        """Propagate bounds as `verify.Program.tighten` does; return the contradiction if nothing is
+        left.
+        """
         todo, waiting = list(rows), set(rows)
         while todo:
             r = todo.pop()
@@ -234,8 +238,8 @@ class _Bounds:
 
 
 def certificates(instance: bytes, proof: bytes) -> list[str]:
-    """The certificates of the trees in an accepted proof, in the order of its steps; none if it has
-    no tree over a program in whole numbers.
+    """Certificates of the trees in an accepted proof, in the order of its steps; none if it has no
+    tree over a program in integers.
 
     Parameters
     ----------
@@ -257,12 +261,12 @@ def certificates(instance: bytes, proof: bytes) -> list[str]:
 
 
 def _tree(step: dict[str, Any]) -> bool:
-    """Whether a step holds a tree over a program."""
+    """Whether a step of a proof holds a tree over a program."""
     return step["kind"] == "propagation" or (step["kind"] == "prices" and "sums" in step)
 
 
 def _program(case: ProofCase, content: dict[str, Any], level: int, step: dict[str, Any]) -> Program:
-    """The program whose points would be better than the answer, as the verifier makes it."""
+    """Integer program whose points would be better than the answer, as the verifier makes it."""
     if content["problem"] == "groups":
         program, cost_of = Groups(case).program(step, step["below"] - 1)
         program.at_most(cost_of, step["below"] - 1)

@@ -63,7 +63,7 @@ class DeletionSearch:
         )
 
     def _at(self, depth: int) -> Partition:
-        """Partition at a depth; 0 for the current lists, -1 for trials."""
+        """Partition of the search at a depth; 0 for the current lists, -1 for trials."""
         return Partition(self._stack.predecessors[depth], self._stack.ranks[depth])
 
     @property

@@ -15,13 +15,13 @@ from .arrays import UNRANKED, Ints
 
 @compiled
 def _who(order: Ints, own: Ints, kind: Ints, i: int, r: int) -> int:
-    """Agent at position r of i's list."""
+    """Agent at position r of agent i's preference list."""
     return int(order[kind[i], r + (r >= own[i])])
 
 
 @compiled
 def _rank(place: Ints, number: Ints, own: Ints, kind: Ints, i: int, j: int) -> int:
-    """Position of i in j's list."""
+    """Position of agent i in agent j's preference list."""
     at = place[kind[j], kind[i]] + number[i]
     return int(at - (at > own[j]))
 

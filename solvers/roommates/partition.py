@@ -81,7 +81,7 @@ class StablePartition:
 
 
 def lower_bound(odd: int, single: int, goal: Goal) -> int:
-    """See `StablePartition.bound`."""
+    """Lower bound on blocking pairs that a stable partition proves; see `StablePartition.bound`."""
     if goal not in ("perfect", "any"):
         raise InvalidOption(f"goal is {goal!r}; expected 'perfect' or 'any'")
     return (odd + (single if goal == "perfect" else 0) + 1) // 2

@@ -189,8 +189,8 @@ class _Run(MatchingSearch):
 
 
 def _luby(number: int) -> int:
-    """The number-th term, from 1, of 1 1 2 1 1 2 4 1 1 2 1 1 2 4 8 ... (Luby, Sinclair, Zuckerman
-    1993).
+    """Term number `number`, from 1, of the Luby sequence 1 1 2 1 1 2 4 1 1 2 1 1 2 4 8 ... (Luby,
+    Sinclair, Zuckerman 1993).
     """
     while (number + 1) & number:
         number -= (1 << (number.bit_length() - 1)) - 1

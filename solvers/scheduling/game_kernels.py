@@ -59,7 +59,9 @@ it costs is a look.
 
 
 class Jobs(NamedTuple):
-    """Jobs by organization, then in starting order: organization u has first[u]:first[u+1]."""
+    """Jobs by organization, then in starting order: organization u has those from first[u] to
+    before first[u+1].
+    """
 
     first: Ints
     release: Ints
@@ -102,7 +104,7 @@ class State(NamedTuple):
 
 
 class Output(NamedTuple):
-    """Recorded results."""
+    """Values and utilities recorded at the sample times."""
 
     start: Ints  # (j,) in the order of `Jobs`
     machine: Ints  # (j,) DIRECTCONTR only
@@ -183,7 +185,8 @@ def shapley_keys(
     key: Ints, folded: Ints, worth: Ints, weight: Ints, desk: Ints, members: Ints,
     scale: int, mask: int, size: int, c: int, t: int,
 ) -> None:  # fmt: skip
-    """key[u] = (psi - phi) of each member at t times the scale, plus a common constant. O(2^|C|).
+    """Compute key[u] = (psi - phi) of each member at t times the scale, plus a common constant.
+    O(2^|C|).
 
     phi is equation 1 with its two sums drawn apart: over the subsets with u, each counting
     `weight`, less a sum over all subsets that is the same for every u and left out. The first is
@@ -208,7 +211,7 @@ def shapley_keys(
 
 @compiled_without_counts
 def _sampled_keys(coalitions: Coalitions, state: State, c: int, t: int) -> None:
-    """key[u] = N (psi - estimated phi) at time t (figure 6)."""
+    """Compute key[u] = N (psi - estimated phi) at time t (figure 6)."""
     n, size, key = len(coalitions.mask) - 1, coalitions.size[c], state.key
     for index in range(size):
         u = coalitions.members[c, index]

@@ -71,7 +71,7 @@ _JOB_BITS = 32  # a running job is end * 2**32 + job here; the horizon is below 
 
 @compiled_without_counts
 def _change_rate(board: Ints, desk: Ints, c: int, u: int, t: int, rate: int) -> None:
-    """From t on, organization u earns `rate` more units of work per unit of time."""
+    """Change the rate of organization u by `rate` units of work per unit of time from t on."""
     b, s = rate * (1 - 2 * t), rate * (t * t - t)
     board[c, VALUE] += rate
     board[c, VALUE + 1] += b
@@ -83,7 +83,9 @@ def _change_rate(board: Ints, desk: Ints, c: int, u: int, t: int, rate: int) -> 
 
 @compiled_without_counts
 def _change_lent(jobs: Jobs, state: State, machines: Machines, job: int, t: int, rate: int) -> None:
-    """DIRECTCONTR: from t on, the owners of a job's machines earn `rate` more on each of them."""
+    """Change by `rate`, from t on, what the owners of a job's machines earn on each of them
+    (DIRECTCONTR).
+    """
     state.cursor[WORK] += len(jobs.owner)
     for machine in range(len(jobs.owner)):
         if machines.runs[machine] == job:
@@ -266,8 +268,8 @@ def _take_machines(
     jobs: Jobs, state: State, machines: Machines, output: Output, job: int, kind: int, among: int,
     draw: float,
 ) -> None:  # fmt: skip
-    """DIRECTCONTR: assign the job to a random free machine (of the fastest free speed) and the next
-    free ones in a circle.
+    """Assign the job to a random free machine (of the fastest free speed) and the next free ones in
+    a circle (DIRECTCONTR).
     """
     skip, count = int(draw * among), len(jobs.owner)
     left = machines.need[job]

@@ -217,7 +217,9 @@ def _begin(
 
 
 def distance(instance: Scheduling, schedule: Schedule, given: Integers) -> int:
-    """Sum over organizations of |psi_sp - given|, at the horizon."""
+    """Distance of a schedule from given utilities: the sum over organizations of |psi_sp - given|,
+    at the horizon.
+    """
     own = utilities(instance, schedule)
     return sum(abs(mine - other) for mine, other in zip(own.tolist(), given.tolist(), strict=True))
 
@@ -229,7 +231,7 @@ def worth_of(instance: Scheduling, schedule: Schedule, objective: Objective) -> 
 
 
 def _in_unit(report: Report, unit: float, divide: int) -> Report:
-    """Progress callback in the objective's unit from one in the engine's."""
+    """Progress callback that converts the engine's objective to the unit of the method's."""
 
     def report_in_unit(
         seconds: float, objective: float | None, bound: float | None, text: str

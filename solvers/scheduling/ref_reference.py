@@ -22,7 +22,7 @@ Reading = Literal["figure", "definition"]
 
 @dataclass
 class _Coalition:
-    """Coalition with its queues, running jobs, and schedule."""
+    """Coalition of organizations with its queues, running jobs, and schedule."""
 
     members: list[int]
     machines: int
@@ -31,7 +31,7 @@ class _Coalition:
     ends: list[int] = field(default_factory=list)
 
     def free(self, t: int) -> int:
-        """Number of free machines at t."""
+        """Number of the coalition's free machines at time t."""
         return self.machines - sum(end > t for end in self.ends)
 
 

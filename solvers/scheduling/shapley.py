@@ -16,7 +16,7 @@ from ...instances.scheduling.instance import Integers
 
 
 def scale(players: int) -> int:
-    """lcm(1, ..., k), the common denominator of the Shapley weights of k players."""
+    """Common denominator lcm(1, ..., k) of the Shapley weights of k players."""
     return lcm(*range(1, players + 1))
 
 
@@ -29,8 +29,8 @@ def weights(players: int) -> list[int]:
 
 
 def scaled_shares(values: Sequence[int], players: int) -> list[int]:
-    """phi times `scale(players)` from the value of each coalition by mask; exact at any size of
-    number. O(k 2^k).
+    """Shapley value phi times `scale(players)` from the value of each coalition by mask; exact at
+    any size of number. O(k 2^k).
     """
     weight = weights(players)
     shares = []
@@ -45,7 +45,7 @@ def scaled_shares(values: Sequence[int], players: int) -> list[int]:
 
 
 def shares(values: Sequence[int], players: int) -> list[Fraction]:
-    """Shapley value phi as exact fractions."""
+    """Shapley value phi of each player as exact fractions."""
     whole = scale(players)
     return [Fraction(total, whole) for total in scaled_shares(values, players)]
 

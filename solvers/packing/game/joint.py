@@ -203,7 +203,7 @@ def _deviation(game: Game, number: list[Integers]) -> int:
 
 
 def _finer(points: Integers, deviation: int, again: bool) -> Integers:
-    """Additional breakpoints next to an answer's sum of deviations."""
+    """Additional breakpoints of the rounded function next to an answer's sum of deviations."""
     place = int(np.searchsorted(points, deviation, side="right")) - 1
     low = int(points[place])
     high = int(points[place + 1]) if place + 1 < len(points) else 2 * max(deviation, 1)

@@ -169,7 +169,7 @@ def raised(base: Fraction | Decimal, exponent: Fraction, digits: int) -> Decimal
 
 
 def _logarithms(base: Fraction | Decimal) -> tuple[Decimal, Decimal]:
-    """Logarithms of the numerator and denominator."""
+    """Logarithms of the numerator and denominator of a rational."""
     if isinstance(base, Decimal):
         return base.ln(), Decimal(0)
     return Decimal(base.numerator).ln(), Decimal(base.denominator).ln()

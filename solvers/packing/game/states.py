@@ -35,7 +35,7 @@ def too_many(states: str, kept: int, size: int, most_states: int) -> InvalidOpti
 
 
 def note(clock: Clock, text: str) -> None:
-    """Report progress; raises OutOfTime."""
+    """Report progress of the play; raises OutOfTime at the time limit."""
     clock.note(*(clock.trace[-1][1:] if clock.trace else (None, None)), text)
     if clock.expired:
         raise OutOfTime
@@ -75,7 +75,7 @@ class Moves:
 
     @classmethod
     def of(cls, strategies: Strategies, worths: Worths) -> Moves:
-        """Moves for a set of strategies."""
+        """Moves that follow from a set of strategies."""
         order = np.lexsort(strategies.combination.T[::-1])
         combination = np.ascontiguousarray(strategies.combination[order])
         squared = tuple(strategies.squared[place] for place in order.tolist())

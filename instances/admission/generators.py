@@ -58,11 +58,12 @@ def table_i(
     machines, jobs, types = (
         int(rng.integers(1, most + 1)) for most in (ranges.machines, ranges.jobs, ranges.types)
     )
-    return _drawn(
-        machines, jobs, types, ranges.cores, ranges.threads, ranges.speed, lengths, rng,
-        f"hines-romano-{comparison}",
-        f"synthetic: Table I, comparison {comparison}, of Hines and Romano",
+    found = uniform(
+        machines=machines, jobs=jobs, types=types, cores=ranges.cores, threads=ranges.threads,
+        speed=ranges.speed, lengths=lengths, rng=rng,
     )  # fmt: skip
+    source = f"synthetic: Table I, comparison {comparison}, of Hines and Romano"
+    return found.replace(name=f"hines-romano-{comparison}", source=source)
 
 
 @validate_options
@@ -94,31 +95,11 @@ def uniform(
             f"max(machines, jobs) x types is {max(machines, jobs) * types}; expected "
             f"{LARGEST_TABLE} or less"
         )
-    size = f"{jobs} jobs, {machines} VMs, {types} core types"
-    name = f"uniform-{jobs}x{machines}x{types}"
-    return _drawn(
-        machines,
-        jobs,
-        types,
-        cores,
-        threads,
-        speed,
-        lengths,
-        rng,
-        name,
-        f"synthetic: uniform, {size}",
-    )
-
-
-def _drawn(
-    machines: int, jobs: int, types: int, cores: int, threads: int, speed: float, lengths: bool,
-    rng: np.random.Generator, name: str, source: str,
-) -> Admission:  # fmt: skip
     return Admission(
         cores=rng.integers(1, cores + 1, (machines, types)),
         threads=rng.integers(1, threads + 1, jobs),
         speed=rng.uniform(1.0, speed, (jobs, types)),
         length=rng.uniform(1.0, 1000.0, jobs) if lengths else None,
-        name=name,
-        source=source,
+        name=f"uniform-{jobs}x{machines}x{types}",
+        source=f"synthetic: uniform, {jobs} jobs, {machines} VMs, {types} core types",
     )

@@ -32,7 +32,7 @@ def check(instance: Groups, grouping: Grouping) -> None:
     ))  # fmt: skip
     size = (members >= 0).sum(axis=1)
     raise_first_broken(size > instance.seats[where], lambda at: (
-        f"{group_name(instance, members[at])} is a group of {size[at]} on a machine of "
+        f"{group_name(instance.names, members[at])} is a group of {size[at]} on a machine of "
         f"{instance.seats[where[at]]} seats"
     ))  # fmt: skip
     used = np.bincount(where, weights=grouping.number, minlength=classes)
@@ -44,7 +44,7 @@ def check(instance: Groups, grouping: Grouping) -> None:
         here = np.flatnonzero(where == place)
         broken = units(instance, place, members[here]).max(axis=1) >= FORBIDDEN
         raise_first_broken(broken, lambda at, here=here: (
-            f"{group_name(instance, members[here[at]])} is a forbidden group"
+            f"{group_name(instance.names, members[here[at]])} is a forbidden group"
         ))  # fmt: skip
 
 
@@ -61,11 +61,7 @@ def answer_table(instance: Groups, grouping: Grouping, most: int | None = None) 
         place, many = int(grouping.where[at]), int(grouping.number[at])
         members = grouping.members[at][grouping.members[at] >= 0]
         lost = units(instance, place, members[None, :])[0] / UNIT
-        kinds, number = np.unique(members, return_counts=True)
-        group = " + ".join(
-            f"{'' if times == 1 else f'{times} '}{names[kind]}"
-            for kind, times in zip(kinds.tolist(), number.tolist(), strict=True)
-        )
+        group = group_name(names, members)
         where = [places[place]] if len(places) > 1 else []
         rows.append((group, *where, many, float(lost.mean()), float(lost.max())))
         parts.append(f"{group}{'' if many == 1 else f' ({many}x)'}")

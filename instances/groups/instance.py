@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from numbers import Real
@@ -443,11 +443,11 @@ def ascending(members: Integers) -> Integers:
     return cast("Integers", np.where(rows == last, -1, rows))
 
 
-def group_name(instance: Groups, types: Integers) -> str:
-    """Name of a group: "2 x264 + vips"."""
+def group_name(names: Sequence[str], types: Integers) -> str:
+    """Name of a group by the names of its types: "2 x264 + vips"."""
     kinds, number = np.unique(types[types >= 0], return_counts=True)
     return " + ".join(
-        f"{'' if many == 1 else f'{many} '}{instance.names[kind]}"
+        f"{'' if many == 1 else f'{many} '}{names[kind]}"
         for kind, many in zip(kinds.tolist(), number.tolist(), strict=True)
     )
 

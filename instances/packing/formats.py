@@ -230,7 +230,6 @@ def alibaba_openb(
     *,
     nodes: str,
     at: Moment | None = None,
-    gpus: bool = True,
     cards: bool = False,
     demand: Annotated[float, Above(0, "times the cards of all nodes")] | None = None,
     seed: Annotated[int, AtLeast(0)] = 0,
@@ -250,7 +249,6 @@ def alibaba_openb(
     path : the list of pods.
     nodes : path of the list of nodes.
     at : seconds; only pods that were created by then and not yet deleted. All pods when not given.
-    gpus : whether the GPUs count; without them every node and pod is CPU and memory only.
     cards : whether each card counts by itself.
     demand : with cards, pods are shuffled and drawn (or removed) until they want so many times the
         cards there are; 1.3 in the publication (Weng et al., ATC 2023).
@@ -266,7 +264,7 @@ def alibaba_openb(
         )
     if demand is not None:
         raise InvalidOption(f"demand is {demand:g} without cards; give cards=true as well")
-    trace = alibaba_trace(path, gpus=gpus)
+    trace = alibaba_trace(path)
     count = (
         np.bincount(trace.kind, minlength=len(trace.demand))
         if at is None
@@ -277,7 +275,7 @@ def alibaba_openb(
             f"at is {at:g}; no pod of {Path(path).name} is alive then; the densest instant is "
             f"{trace.densest():g}"
         )
-    capacity, number = alibaba_nodes(nodes, gpus=gpus, servers=servers)
+    capacity, number = alibaba_nodes(nodes, servers)
     present = count > 0
     return Packing(
         capacity=capacity,
@@ -291,19 +289,16 @@ def alibaba_openb(
     )
 
 
-@validate_options
-def alibaba_nodes(
-    path: PathLike, *, gpus: bool = True, servers: Nodes | None = None
-) -> tuple[Integers, Floats]:
+def alibaba_nodes(path: PathLike, servers: int | None) -> tuple[Integers, Floats]:
     """Classes (p, k) of equal nodes and the number (p,) of each, in order of first appearance."""
     table: Counter[tuple[int, ...]] = Counter()
     for row in list(CsvTable(path, "cpu_milli", "memory_mib", "gpu", ragged=True))[:servers]:
         amounts = (row.whole("cpu_milli"), row.whole("memory_mib"), 1000 * row.whole("gpu"))
-        table[amounts if gpus else amounts[:2]] += 1
+        table[amounts] += 1
     return np.array(list(table), dtype=np.int64), np.array(list(table.values()), dtype=float)
 
 
-def alibaba_trace(path: PathLike, *, gpus: bool = True) -> VmTrace:
+def alibaba_trace(path: PathLike) -> VmTrace:
     """Every pod of an Alibaba list, with its creation and deletion."""
     sizes: list[tuple[int, ...]] = []
     times: list[tuple[float, float]] = []
@@ -312,13 +307,13 @@ def alibaba_trace(path: PathLike, *, gpus: bool = True) -> VmTrace:
     moments = ("creation_time", "deletion_time")
     for row in CsvTable(path, *amounts, *moments, ragged=True):
         cpu, mib, cards, share = map(row.whole, amounts)
-        sizes.append((cpu, mib, cards * share) if gpus else (cpu, mib))
-        labels.append(f"{cpu}m {mib}MiB" + (f" {cards}x{share}" if gpus else ""))
+        sizes.append((cpu, mib, cards * share))
+        labels.append(f"{cpu}m {mib}MiB {cards}x{share}")
         times.append(
             (row.number("creation_time", AMOUNT), row.number("deletion_time", AMOUNT, {"": np.inf}))
         )
     resources = ("CPU [millicores]", "memory [MiB]", "GPU [thousandths]")
-    return _trace(path, sizes, times, resources if gpus else resources[:2], labels)
+    return _trace(path, sizes, times, resources, labels)
 
 
 def _trace(

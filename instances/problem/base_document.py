@@ -13,7 +13,7 @@ import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, create_model
 
 from .base import Instance
-from .documents import Entries
+from .documents import Entries, from_json_value
 from .fields import FieldType, field_types
 from .lookup import resolve
 from .option_types import meanings
@@ -48,7 +48,7 @@ class InstanceDocument(BaseModel):
                 if field.json.null == "infinity" and name in self.model_fields_set:
                     found[name] = np.inf
             elif isinstance(value, list) and field.infinite:
-                found[name] = infinite(value)
+                found[name] = from_json_value(value)
             elif isinstance(value, list) and value and isinstance(value[0], BaseModel):
                 found[name] = [dict(entry) for entry in value]
         return found
@@ -152,10 +152,3 @@ def _default(field: FieldType) -> dict[str, Any]:
         # absent and null are two things: no tool that fills in defaults may turn one into the other
         return {"default_factory": lambda: None}
     return {"default": field.default}
-
-
-def infinite(value: list[Any]) -> list[Any]:
-    """Nested lists of JSON numbers with infinity in place of null."""
-    if value and isinstance(value[0], list):
-        return [infinite(entry) for entry in value]
-    return [np.inf if entry is None else entry for entry in value]

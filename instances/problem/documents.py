@@ -69,10 +69,12 @@ def whole_json_numbers(value: Any) -> Any:
 
 
 def from_json_value(value: Any) -> Any:
-    """Value of a solution's field from JSON: None in a list becomes infinity."""
-    if isinstance(value, list):
+    """Value of a field from JSON, in which None in a list becomes infinity."""
+    if not isinstance(value, list):
+        return value
+    if any(isinstance(entry, list) for entry in value):
         return [np.inf if entry is None else from_json_value(entry) for entry in value]
-    return value
+    return [np.inf if entry is None else entry for entry in value]
 
 
 def wrong_field(error: pydantic.ValidationError) -> tuple[list[str | int], str, str]:

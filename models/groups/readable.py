@@ -37,7 +37,7 @@ def predictor(instance: Groups) -> Any:
     # 1. every group by class and name: its members, and the loss of each
     columns = columns_of(instance)
     model = pyo.ConcreteModel(name="groups")
-    names = [group_name(instance, row) for row in columns.members]
+    names = [group_name(instance.names, row) for row in columns.members]
     keys = list(zip(columns.where.tolist(), names, strict=True))
     members = {
         key: dict(zip(*(part.tolist() for part in np.unique(row[row >= 0], return_counts=True)),

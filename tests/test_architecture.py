@@ -477,7 +477,7 @@ def test_public_functions_and_classes_have_a_docstring() -> None:
 BUDGET = {
     "solvers": (40_021, 26_279),
     "analysis": (19_839, 13_513),
-    "instances": (21_441, 14_211),
+    "instances": (21_408, 14_184),
     "models": (5_219, 3_326),
     "verify": (4_823, 3_508),
     "baselines": (4_214, 2_217),
@@ -485,7 +485,7 @@ BUDGET = {
     "cluster": (12_966, 8_926),
     "papers": (6_064, 4_427),
     "cli": (3_554, 2_410),
-    "tests": (46_594, 36_785),
+    "tests": (46_593, 36_784),
     "benchmarks": (6_943, 5_379),
 }
 """Lines of each layer's Python files, and those of code (without blanks, comments and docstrings):

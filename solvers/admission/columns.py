@@ -27,7 +27,7 @@ from ...instances.admission.prices import gains_at_prices
 from ...instances.admission.rules import job_speeds, total_speed
 from ...models.program import ProgramBuilder
 from ..engines import EngineAnswer, WarmStartedProgram, solve_program
-from ..outcome import Clock, Report, Status, Stop, raise_if_interrupted
+from ..outcome import Clock, Status, Stop, raise_if_interrupted
 from .local_search import best_cores
 
 
@@ -177,9 +177,7 @@ class ColumnGeneration:
                 return False
         return True
 
-    def solve(
-        self, start: Assignment, time_limit: float | None, report: Report | None
-    ) -> tuple[EngineAnswer, Assignment]:
+    def solve(self, start: Assignment, time_limit: float | None) -> tuple[EngineAnswer, Assignment]:
         """Solve the integer program over the columns; returns the better of its assignment and
         `start`.
 
@@ -200,7 +198,7 @@ class ColumnGeneration:
         rows.block(row, z[place], 1.0, np.full(len(self._right), -np.inf), self._right)
         chosen = {column for column, _ in self._columns_of(start)}
         begin = np.array([float(column in chosen) for column in columns])
-        answer = solve_program(rows.build(), time_limit=time_limit, start=begin, report=report)
+        answer = solve_program(rows.build(), time_limit=time_limit, start=begin)
         if answer.point is None:
             return answer, start
         found = self._assignment([columns[i] for i in np.flatnonzero(answer.point > 0.5).tolist()])

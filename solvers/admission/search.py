@@ -289,7 +289,7 @@ def generate_columns(search: Search) -> None:
     program.take(search.best)
     for bound in program.improve(search.part(0.5), search.value):
         search.bounded_by(bound, "sets of jobs")
-    answer, found = program.solve(search.best, search.part(0.3, 60.0).left, None)
+    answer, found = program.solve(search.best, search.part(0.3, 60.0).left)
     faster = search.offer(found)
     raise_if_interrupted(answer.stop)
     if faster:
@@ -314,7 +314,7 @@ def list_sets(search: Search) -> None:
     search.bounded_by(program.bound, "sets of jobs")
     if not listed:
         return
-    answer, found = program.solve(search.best, search.time.left, None)
+    answer, found = program.solve(search.best, search.time.left)
     search.offer(found, "all sets that matter")
     search.certificate["sets_listed"] = program.size
     if answer.bound is not None:

@@ -105,6 +105,7 @@ def repair(
     for _ in range(steps):
         if waiting == 0:
             return 0
+        # 1. the fullest server that can take the VM, one on which it is at home first
         i = stack[waiting - 1]
         chosen, slack = -1, np.inf
         for m in range(used):
@@ -120,7 +121,7 @@ def repair(
             put(rules, room, i, chosen, 1)
             waiting -= 1
             continue
-        # the server and the VM on it of least penalty; if there is none, two VMs
+        # 2. if none can: the server and the VM on it of least penalty; if there is none, two VMs
         penalty[i] += 1
         least, where, one, two, ties = penalty[i], -1, -1, -1, 0
         offset = np.random.randint(used)
@@ -170,6 +171,7 @@ def repair(
                             least, where, one, two = penalty[a] + penalty[b], m, a, b
                         put(rules, room, b, m, 1)
                     put(rules, room, a, m, 1)
+        # 3. they are ejected and wait, and the VM takes their room
         if where >= 0:
             put(rules, room, one, where, -1)
             if two >= 0:
@@ -179,7 +181,7 @@ def repair(
             if two >= 0:
                 stack[waiting] = two
                 waiting += 1
-        # moves at random
+        # 4. moves at random
         for _ in range(shuffles):
             m = np.random.randint(used)
             other = np.random.randint(used)
@@ -217,6 +219,7 @@ def bring_home(
     out = np.empty(MOST_OUT, dtype=np.int64)
     to = np.empty(MOST_OUT, dtype=np.int64)
     for turn in range(types):
+        # 1. a VM that is away, on a server with more of its type than are at home there
         i = order[turn]
         offset = np.random.randint(used)
         tries = 0
@@ -228,7 +231,7 @@ def bring_home(
                 continue
             tries += 1
             put(rules, room, i, other, -1)
-            # foreign VMs leave server m until there is room
+            # 2. foreign VMs leave server m until there is room
             number = 0
             start = np.random.randint(types)
             for index in range(types):
@@ -244,7 +247,7 @@ def bring_home(
                     put(rules, room, a, m, -1)
                     out[number] = a
                     number += 1
-            # and find another server
+            # 3. and find another server
             placed = 0
             if can(rules, room, i, m):
                 put(rules, room, i, m, 1)
@@ -267,7 +270,7 @@ def bring_home(
                     gained += 1
                     continue
                 put(rules, room, i, m, -1)
-            # undo
+            # 4. if one finds none, undo it all
             for index in range(placed):
                 put(rules, room, out[index], to[index], -1)
             for index in range(number):

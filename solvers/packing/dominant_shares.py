@@ -206,7 +206,7 @@ class _Utilization:
         """
         program, number = self._program(tables, whole=whole)
         answer = engine(program)
-        found = _placement(self.instance, tables, number, answer, self.cluster)
+        found = _placement(tables, number, answer, self.cluster)
         self.offer(found, ties=not whole)
         return answer
 
@@ -376,9 +376,7 @@ class _Leximin:
                 if integer_bound(program, answer, self.clock, SECONDS) != math.inf:
                     break
                 highest = self.shares[level]
-            elif not self._offer(
-                _placement(self.instance, self.tables, number, answer, self.cluster)
-            ):
+            elif not self._offer(_placement(self.tables, number, answer, self.cluster)):
                 break
         return highest
 
@@ -420,7 +418,7 @@ class _Leximin:
         slack = TOLERANCE * (1 + (sums[-1] if sums else 0.0))
         program, number, _ = share_program(tables, self.servers, self.cap, unit, sums, slack)
         answer = self._solved(program)
-        self._offer(_placement(self.instance, tables, number, answer, self.cluster))
+        self._offer(_placement(tables, number, answer, self.cluster))
 
     def _steps(self, reached: list[Fraction]) -> list[tuple[Integers, int]]:
         """Numbers of VMs that users need for shares as large as those reached, with the last one
@@ -517,7 +515,6 @@ def combinations(instance: Packing, cluster: Cluster, clock: Clock) -> list[Inte
 
 
 def _placement(
-    instance: Packing,
     tables: list[Integers],
     number: list[Integers],
     answer: EngineAnswer,

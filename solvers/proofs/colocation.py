@@ -71,7 +71,7 @@ def stable(task: Task) -> Proof:
     value = int(gains.blocking() or 0)
     objective = task.options.get("objective", "pairs")
     with suppress(KeyboardInterrupt):  # what there is by then proves a gap
-        steps[0] = [{"kind": "witness"}] if value == 0 else _few_blocking(task, gains)
+        steps[0] = [{"kind": "witness"}] if value == 0 else _few_blocking(task)
         if value > 0 and not steps[0]:
             steps[0] = _too_few(task, given, gains, value)
         if value <= MOST_FEW and objective == "pairs":
@@ -171,7 +171,7 @@ def _cheap_among_few(
     return steps
 
 
-def _few_blocking(task: Task, gains: Gains) -> list[dict[str, Any]]:
+def _few_blocking(task: Task) -> list[dict[str, Any]]:
     """Steps which prove that fewer blocking pairs are impossible, for different agents with strict
     lists.
     """

@@ -118,6 +118,7 @@ def probe(
                 break
             if end == 1 and high[j] - low[j] == 1:
                 break
+            # 1. tighten both sides of the split at the least, then at the most value
             value = low[j] if end == 0 else high[j] - 1
             for k in range(len(low)):
                 under[k], upper[k], above[k], top[k] = low[k], high[k], low[k], high[k]
@@ -127,12 +128,14 @@ def probe(
             waiting[row[first[j] : first[j + 1]]] = True
             right, two = tighten(rows, above, top, todo, waiting)
             all_work += one + two + 8 * len(low)
+            # 2. something is left on both: the score of the first split
             if left and right:
                 if end == 0:
                     less = float(_fixed(under, upper, low, high))
                     more = float(_fixed(above, top, low, high))
                     score[c] = less * more + min(less, more)
                 continue
+            # 3. nothing is left on one side: the other one holds, noted as a hint
             hints[0, splits], hints[1, splits] = j, value
             splits += 1
             work += one + two + 4 * len(low)

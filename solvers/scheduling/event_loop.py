@@ -419,7 +419,6 @@ def _state(
         next_end=np.full(number, instance.horizon, dtype=np.int64),
         heap=zeros(max(1, int(game.slot[-1]))),
         lent=zeros(players, 3),
-        machine_end=np.full(instance.total_machines, -1, dtype=np.int64),
         worth=zeros(subsets),
         folded=zeros(subsets),
         key=zeros(players),

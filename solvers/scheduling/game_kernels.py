@@ -97,7 +97,6 @@ class State(NamedTuple):
     next_end: Ints  # (n,) when the first running job ends; the horizon when none does before it
     heap: Ints  # running jobs that end before the horizon
     lent: Ints  # (k, 3) twice the utility earned on each organization's machines (DIRECTCONTR)
-    machine_end: Ints  # (machines,) -1 when free (DIRECTCONTR)
     worth: Ints  # (2^k,) value of each coalition at this time
     folded: Ints  # (2^k,) scratch
     key: Ints  # (k,) scratch

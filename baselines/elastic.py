@@ -92,5 +92,5 @@ def _placed(instance: Elastic, order: Integers) -> Configured:
 
 
 def _state(instance: Elastic) -> tuple[Integers, ...]:
-    """Initial state: configurations, idle jobs and free devices."""
+    """Initial state of a policy for elastic jobs: configurations, idle jobs and free devices."""
     return instance.kind, instance.workers, instance.count.copy(), instance.devices.copy()

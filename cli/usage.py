@@ -97,7 +97,7 @@ def _names(context: Any, parameter: Any) -> list[str]:
 
 
 def _given(parameter: Any, arguments: Sequence[str]) -> str:
-    """Value that was written for an option; "" if none."""
+    """Text of the value that was written for an option; "" if none."""
     for index, word in enumerate(arguments):
         name, equals, value = word.partition("=")
         if name in parameter.opts:

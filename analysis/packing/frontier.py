@@ -33,10 +33,10 @@ CLOSE = 1e-7
 def price_frontiers(
     instance: Packing, *, time_limit: float | None = None, points: Points = 8
 ) -> tuple[PriceFrontier, ...]:
-    """Most utilization against the least dominant share, in whole VMs: from what leximin gives its
-    poorest to no limit. Where all requests are to be served and the instance says what runs now:
-    fewest moves against servers in use (their cost, where classes differ in it), from as few as
-    there can be to those in use now.
+    """Maximum utilization for each limit on the least dominant share, in integer VMs: from the
+    least share of leximin to no limit. Where all requests are to be served and the instance says
+    what runs now: fewest moves against servers in use (their cost, where classes differ in it),
+    from as few as there can be to those in use now.
 
     One exact program for each limit, see `max_utilization` and `fewest_moves`. A placement within a
     limit is within every looser one: each point starts from the one before it, and the bound of a

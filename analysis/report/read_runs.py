@@ -17,8 +17,8 @@ from ..run.rows import Row, read_rows
 
 
 def gather(paths: Sequence[str | os.PathLike[str]]) -> list[Row]:
-    """The rows of JSONL files that `cotenant compare --out` wrote; of rows with one key the last is
-    taken, whatever the code of a function of the user's own was, and whatever measured its answer.
+    """Rows of JSONL files that `cotenant compare --out` wrote; of rows with one key the last is
+    taken, also where code of the user or its metrics differ.
 
     Raises
     ------

@@ -207,8 +207,8 @@ def prove_beside(
     instance: Instance, source: str | None, result: Result, folder: Path, name: str,
     time_limit: float | None, patience: int = 1,
 ) -> Proved:  # fmt: skip
-    """Prove in a folder that others need nothing besides: the instance's file is copied as it was
-    read, or written if it came from none.
+    """Write a proof and its instance into a folder that needs no other file: the instance is copied
+    as it was read, or written if it came from no file.
     """
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / f"{instance.problem}-{result.fingerprint}.json"

@@ -310,7 +310,7 @@ class Store:
         return list(visits.values())
 
     def visits(self, machine: int, state: str) -> list[Failed]:
-        """(first, second, kind, round, reason, begin) of every visit in the given state, in
+        """Tuples (first, second, kind, round, reason, begin) of every visit in the given state, in
         order.
         """
         return self.rows(

@@ -401,7 +401,7 @@ def qualified(state: ClusterState, words: str) -> str:
 
 
 def as_sentence(state: ClusterState, words: str) -> str:
-    """Capitalize a text as a sentence of a page, unless it begins with a name."""
+    """Text with a capital first letter, as a sentence of a page, unless it begins with a name."""
     words = qualified(state, words)
     if words.partition(" ")[0].rstrip(",") in {node.name for node in state.nodes}:
         return words

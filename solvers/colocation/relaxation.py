@@ -21,7 +21,7 @@ WHOLE = 1e-6
 
 @dataclass(frozen=True, eq=False)
 class Relaxation:
-    """Solved relaxation: bound, multipliers, point.
+    """Solved linear relaxation of a pairing program: bound, multipliers, point.
 
     Attributes
     ----------

@@ -148,7 +148,7 @@ class LevelSearch:
 
     @property
     def settled(self) -> int:
-        """Number of users that have a level."""
+        """Number of users whose level is final."""
         return sum(level.users for level in self.levels)
 
     @property

@@ -404,7 +404,9 @@ class CardSearch(Incumbent[Placement, int]):
     def _arrays(
         self, built: CardsProgram, prices: Prices, point: Floats | None
     ) -> tuple[Any, Floats]:
-        """Arrays for the kernels, and the value of a server of each class at the prices."""
+        """Arrays of cards and VMs for the kernels, and the value of a server of each class at the
+        prices.
+        """
         from .card_kernels import CardArrays
 
         problem, over = self.problem, float(prices.over)

@@ -21,19 +21,25 @@ KEEPS_TIME = 2_000
 
 def by_enumeration(search: PortfolioState, effort: float) -> None:
     """Solve a program over all patterns whose reduced cost allows an answer at the bound; it finds
-    one or raises the bound.
+    one or raises the bound. Each proved target doubles the step to the next, since costs may differ
+    by thousands of units.
     """
     assert search.relaxation is not None
-    prices, limits = search.relaxation.prices, search.limits
+    prices, limits, step = search.relaxation.prices, search.limits, 0
     while search.open and prices.value > 0:
+        target = min(search.bound + step, search.value - 1)
         counts, impossible = answer_at(
-            search.problem, prices, search.bound, search.clock.time_slice(most=5.0 * effort),
+            search.problem, prices, target, search.clock.time_slice(most=5.0 * effort),
             most=int(limits.listed_patterns * effort), nodes=int(limits.listing_nodes * effort),
         )  # fmt: skip
         search.offer(counts, "program over all patterns")
-        if not impossible:
-            return
-        search.raise_bound(search.bound + 1, "all patterns by reduced cost")
+        if impossible:
+            search.raise_bound(target + 1, "all patterns by reduced cost")
+            step = 2 * step + 1
+        elif counts is None:
+            if not step:
+                return
+            step = 0
 
 
 def answer_at(

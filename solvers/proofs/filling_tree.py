@@ -22,6 +22,9 @@ Integers = np.ndarray[Any, np.dtype[np.int64]]
 Booleans = np.ndarray[Any, np.dtype[np.bool_]]
 
 GRIDS = tuple(10**digits for digits in (1, 2, 3, 4, 6, 8))
+BUDGETS = 1, 2, 3, 4, 6, 12
+"""Multipliers of the row of costs that are tried as integers."""
+
 MOST_NODES = 2_000
 DEEPEST = 150
 """Nodes one above the other: what reads the file recurses."""
@@ -182,7 +185,8 @@ def _contradiction(given: Fillings, path: tuple[Node, ...], dual: Floats) -> lis
     number = np.where(limited, given.servers, 0).astype(np.int64)
     copies = int(given.table.sum(axis=1).max(initial=0)) + 1 + len(path)
     largest = (float(np.abs(dual).max(initial=0.0)) + 1) * copies
-    for over in GRIDS:
+    budget = -float(dual[types + classes])  # where it is small, only its own multiples are exact
+    for over in (*GRIDS, *(times / budget for times in BUDGETS if budget > TINY * TINY)):
         if over * largest > _ROOM:
             break
         items = np.maximum(np.floor(dual[:types] * over + TINY), 0).astype(np.int64)

@@ -21,7 +21,7 @@ def run_command(row: Row) -> str:
     An instance whose file is unknown is called FILE. A run on predicted penalties and a frontier
     are cells of `compare`.
     """
-    if not can_be_named(row):
+    if not named(row):
         return ""
     if row.get("kind", "run") == "frontier":
         return _join(
@@ -45,7 +45,7 @@ def compare_commands(rows: Iterable[Row]) -> list[str]:
     """
     groups: dict[str, list[Row]] = {}
     for row in rows:
-        if can_be_named(row):
+        if named(row):
             mark = json.dumps(
                 [row["problem"], row.get("time_limit"), row.get("predict")], default=str
             )
@@ -60,11 +60,6 @@ def report_command(rows: Iterable[Row]) -> str:
         return ""
     runs = [f"{each} --out RUNS.jsonl" for each in commands]
     return " && ".join([*runs, "cotenant report RUNS.jsonl --out REPORT.html"])
-
-
-def can_be_named(row: Row) -> bool:
-    """Whether a command can name the method of a row: catalogued, or a function in a file."""
-    return bool(named(row))
 
 
 def named(row: Row) -> str:

@@ -13,7 +13,7 @@ from ..registry import analysis_of
 from ..run.gaps import Comparison, InstanceKey, instance_key, metric_table, reading
 from ..run.rows import Line, Row
 from . import aggregate
-from .commands import UNKNOWN, can_be_named, compare_commands, report_command, run_command
+from .commands import UNKNOWN, compare_commands, named, report_command, run_command
 from .decision import Decision, decision
 from .overview import mean_gaps, profile_charts, win_table
 from .picture import Drawing, Picture, once
@@ -144,7 +144,7 @@ def build_page(
         for name in problems
     )
     notes = []
-    if own := sorted({str(row["method"]) for row in known if not can_be_named(row)}):
+    if own := sorted({str(row["method"]) for row in known if not named(row)}):
         notes.append(
             f"Functions of the user's own that no command can name: {', '.join(own)}. Put each "
             "into a file, as a function of a module."

@@ -387,11 +387,6 @@ def _gap_table(
         if (metric.compared or metric.name in bounds)
         and any(metric.name in line["metrics"] for line in lines)
     ]
-    zero = [
-        metric.name
-        for metric in shown
-        if metric.name in bounds and agree(bounds[metric.name], 0.0, _scale(lines, metric.name))
-    ]
     repeated = any(line["runs"] > 1 for line in lines)
     # Kept longest on a narrow terminal: what is proved of the first objective, then seconds, then
     # the other objectives.
@@ -401,71 +396,63 @@ def _gap_table(
         keys = (metric.name, metric.name.replace("_pairs", "_share"), f"gap_{metric.name}")
         order += [name for name in keys if name not in order]
     rank = {name: index + 1 for index, name in enumerate(order)}
-    columns = [Column("method", bold=True, wrap=False), Column("status")]
+    cells: list[Cells] = [
+        (Column("method", bold=True, wrap=False), label), (Column("status"), proved)
+    ]  # fmt: skip
     if repeated:
-        columns.append(Column("seeds", numeric=True, rank=rank["seeds"]))
+        seeds = Column("seeds", numeric=True, rank=rank["seeds"])
+        cells.append((seeds, lambda line: line["runs"] - line["failed"] - line["unanswered"]))
     for metric in shown:
-        name = f"{metric.heading} [{metric.unit}]" if metric.unit else metric.heading
-        shown_as = partial(figure, metric=replace(metric, unit=""))
-        columns.append(
-            Column(
-                f"{name} (bound 0)" if metric.name in zero else name,
-                shown_as,
-                numeric=True,
-                key=metric.name,
-                rank=rank[metric.name],
-            )
-        )
-        if repeated:
-            columns.append(
-                Column("sd", shown_as, numeric=True, key=f"sd_{metric.name}", people=False)
-            )
-        if metric.name in bounds:
-            key = f"gap_{metric.name}"
-            columns.append(
-                Column(
-                    f"{metric.heading} gap",
-                    percent,
-                    numeric=True,
-                    key=key,
-                    rank=rank[key],
-                    # a bound of 0 has no gap, nor has a metric that is neither better nor worse
-                    people=any(line["gaps"].get(key) is not None for line in lines)
-                    and metric.name not in zero,
-                )
-            )
-            key = f"difference_{metric.name}"
-            columns.append(Column("difference", shown_as, numeric=True, key=key, people=False))
-    gains = any("manipulation" in line for line in lines)
-    if gains:
-        columns.append(Column("gain by lying", numeric=True))
-    columns.append(Column("seconds", seconds_text, numeric=True, rank=rank["seconds"]))
-    rows = []
-    for line in lines:
-        cells: list[Any] = [label(line), proved(line)]
-        if repeated:
-            cells.append(line["runs"] - line["failed"] - line["unanswered"])
-        for metric in shown:
-            spread = line["spreads"].get(metric.name)
-            cells.append(_with_spread(line["metrics"].get(metric.name), spread, metric))
-            cells += [spread] if repeated else []
-            if metric.name in bounds:
-                cells.append(line["gaps"].get(f"gap_{metric.name}"))
-                cells.append(line["differences"].get(f"difference_{metric.name}"))
-        cells += [_gain(line)] if gains else []
-        rows.append((*cells, line["seconds"]))
-    remarks = (
-        [
-            "Rows of several seeds are means over them, ± the standard deviation; gaps and "
-            "seconds are means."
-        ]
-        if repeated
-        else []
-    )
+        cells += _metric_cells(metric, lines, bounds, rank)
+    if any("manipulation" in line for line in lines):
+        cells.append((Column("gain by lying", numeric=True), _gain))
+    seconds = Column("seconds", seconds_text, numeric=True, rank=rank["seconds"])
+    cells.append((seconds, lambda line: line["seconds"]))
+    columns = tuple(column for column, _ in cells)
+    rows = tuple(tuple(value(line) for _, value in cells) for line in lines)
+    remarks = [_MEANS] * repeated
     standings = {(line.get("proof") or {}).get("proof_status") for line in lines}
     remarks += [RULED] if any("broken" in line for line in lines) else []
     remarks += [_CERTIFIED] if standings & {"certified", "partly"} else []
-    return Table(slug(title), title, tuple(columns), tuple(rows), source, (*remarks, *notes))
+    return Table(slug(title), title, columns, rows, source, (*remarks, *notes))
+
+
+Cells = tuple[Column, Callable[[Line], Any]]
+"""Column of a comparison with the value of a line in it."""
+
+
+def _metric_cells(
+    metric: Metric, lines: Sequence[Line], bounds: Mapping[str, float], rank: Mapping[str, int]
+) -> Iterator[Cells]:
+    """Columns of a metric: its mean, the deviation over several seeds, gap and difference."""
+    name, text = metric.name, partial(figure, metric=replace(metric, unit=""))
+    zero = name in bounds and agree(bounds[name], 0.0, _scale(lines, name))
+    unit = f" [{metric.unit}]" if metric.unit else ""
+    heading = f"{metric.heading}{unit}{' (bound 0)' * zero}"
+    yield (
+        Column(heading, text, numeric=True, key=name, rank=rank[name]),
+        lambda line: _with_spread(line["metrics"].get(name), line["spreads"].get(name), metric),
+    )
+    if any(line["runs"] > 1 for line in lines):
+        spread = Column("sd", text, numeric=True, key=f"sd_{name}", people=False)
+        yield spread, lambda line: line["spreads"].get(name)
+    if name in bounds:
+        gap, apart = f"gap_{name}", f"difference_{name}"
+        # a bound of 0 has no gap, nor has a metric that is neither better nor worse
+        seen = not zero and any(line["gaps"].get(gap) is not None for line in lines)
+        heading = f"{metric.heading} gap"
+        yield (
+            Column(heading, percent, numeric=True, key=gap, rank=rank[gap], people=seen),
+            lambda line: line["gaps"].get(gap),
+        )
+        difference = Column("difference", text, numeric=True, key=apart, people=False)
+        yield difference, lambda line: line["differences"].get(apart)
+
+
+_MEANS = (
+    "Rows of several seeds are means over them, ± the standard deviation; gaps and seconds are "
+    "means."
+)
 
 
 RULED = (

@@ -104,7 +104,7 @@ class Slices(Solution):
         set_array(self, "slices", float, 2)
 
     def exact(self) -> list[list[Fraction]]:
-        """Slices as fractions with denominators of at most n, which an optimum has."""
+        """Convert slices to fractions with denominators of at most n, which an optimum has."""
         known, place = np.unique(self.slices, return_inverse=True)
         parts = [Fraction(x).limit_denominator(len(self.slices)) for x in known.tolist()]
         rows: Any = place.reshape(self.slices.shape).tolist()
@@ -144,7 +144,7 @@ def bursty(
     share: Annotated[int, AtLeast(1)] = 10,
     rng: np.random.Generator,
 ) -> Quanta:
-    """Users who want their fair share on average, some at all times and some in rare bursts.
+    """Draw users who want their fair share on average, some at all times and some in rare bursts.
 
     Parameters
     ----------
@@ -160,7 +160,7 @@ def bursty(
 
 @validate_options
 def quanta_csv(path: PathLike, *, share: Annotated[int, AtLeast(1)]) -> Quanta:
-    """A CSV table `user, <quantum>, <quantum>, ...`: the slices that each user wants in each.
+    """Read a CSV table `user, <quantum>, <quantum>, ...`: the slices that each user wants in each.
 
     Parameters
     ----------

@@ -26,8 +26,8 @@ A_TIME = Between(-(2**42), 2**42, "a time")
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Lifetimes(Instance["Hosts"]):
-    """VMs of s types with k resources, each with a start and an end, and servers of one class, as
-    many as needed. A server without VMs is off.
+    """n VMs of s types with k resources, each with a start and an end, on equal servers. A server
+    without VMs is off.
 
     Parameters
     ----------

@@ -37,12 +37,12 @@ class Pod(NamedTuple):
 
     @property
     def units(self) -> int:
-        """Number of card units that the pod takes."""
+        """Number of card units that a pod requests."""
         return self.cards * UNITS + self.share
 
     @property
     def name(self) -> str:
-        """Short description of the request."""
+        """Short name of a pod's request, used as the name of its VM type."""
         whole = f" {self.cards} card" + "s" * (self.cards > 1)
         asked = whole if self.cards else f" {self.share}/{UNITS} card"
         words = f"{self.cpu}m {self.memory}MiB{asked if self.units else ''}"
@@ -59,7 +59,9 @@ def on_cards(
     copies: int,
     servers: int | None,
 ) -> Packing:
-    """The pods of a list on the cards of its nodes; see `formats.alibaba_openb`."""
+    """Packing instance of an Alibaba list's pods on its nodes' cards; see
+    `formats.alibaba_openb`.
+    """
     pods = _pods(path, at) * copies
     if not pods:
         raise InvalidOption(f"at is {at:g}; no pod of {Path(path).name} is alive then")
@@ -151,7 +153,7 @@ def _pods(path: PathLike, at: float | None) -> list[Pod]:
 
 
 def _pod(row: CsvRow) -> Pod:
-    """Request of a row; raises InvalidFile for parts of several cards."""
+    """Read the request of a pod from its row; raises InvalidFile for parts of several cards."""
     number, part = row.whole("num_gpu"), row.whole("gpu_milli")
     if number == 1 and not 0 < part <= UNITS:
         raise row.wrong("gpu_milli", f"units of one card, from 1 to {UNITS}")

@@ -11,7 +11,7 @@ from .instance import Integers, Packing, Placement
 
 
 def answer_table(instance: Packing, placement: Placement, most: int | None = None) -> AnswerTable:
-    """Rows of each server and type of VM on it, with the cards it uses."""
+    """Table of a placement: a row for each server and VM type on it, with the cards in use."""
     names = labels("VM", instance.names, instance.types)
     classes = labels("class", instance.class_names, instance.classes)
     server, kind = np.nonzero(placement.count)
@@ -48,8 +48,8 @@ def answer_table(instance: Packing, placement: Placement, most: int | None = Non
 
 
 def read_table(instance: Packing, table: CsvTable) -> Placement:
-    """The placement in a CSV: a row for each type of VM on a server, perhaps with its `count`, and
-    the server's `class` where there are several; servers are told apart by their column.
+    """Read a placement from CSV: a row for each type of VM on a server, perhaps with its `count`,
+    and the server's `class` where there are several; servers are told apart by their column.
     """
     names = labels("VM", instance.names, instance.types)
     classes = labels("class", instance.class_names, instance.classes)

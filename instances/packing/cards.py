@@ -25,7 +25,7 @@ STEPS = (1, 2, 3)
 
 
 def set_cards(instance: Any) -> None:
-    """Raise InvalidInstance unless the fields about cards go together; fill those not given."""
+    """Raise InvalidInstance unless an instance's fields about cards agree; fill absent ones."""
     taking = [n for n in ("card_demand", "card_share") if getattr(instance, n) is not None]
     if instance.cards is None:
         if given := [*taking, *(["card_model"] if instance.card_model else [])]:
@@ -49,7 +49,7 @@ def set_cards(instance: Any) -> None:
 
 
 def require_cards(instance: Any, room: npt.NDArray[np.bool_]) -> None:
-    """Raise InvalidInstance unless each type that is wanted finds its cards on some server.
+    """Raise InvalidInstance for a requested VM type whose cards no server it may run on has.
 
     Parameters
     ----------
@@ -146,7 +146,7 @@ def fillings(
 def on_cards(
     sizes: Sequence[int], number: Sequence[int], cards: int, units: int
 ) -> list[Filling] | None:
-    """Filling of each card in use such that every share is on one card; None if there is none.
+    """Pack shares on cards and return the filling of each card in use; None if they do not fit.
 
     First fit decreasing, which mostly does; then every filling of a card with the largest share
     left, and the same for what is left then.

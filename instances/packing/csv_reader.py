@@ -24,7 +24,7 @@ _NOT_RESOURCES = ("name", "count", "cost", *_RULES)
 
 @validate_options
 def vms_csv(path: PathLike, *, hosts: str | None = None) -> Packing:
-    """Virtual machines as `name,cpu,mem[,count]`, and hosts as the same, perhaps with `cost`.
+    """Read VMs from CSV as `name,cpu,mem[,count]`, and hosts as the same, perhaps with `cost`.
 
     Hosts may also have their `zone`; VMs `most_per_server`, `skew`, `allowed` and `apart` (names of
     hosts on which they may run, and of VMs with which they share no host, separated by
@@ -86,7 +86,7 @@ def vms_csv(path: PathLike, *, hosts: str | None = None) -> Packing:
 
 
 def _rules(vms: _Things, hosts: _Things) -> dict[str, Any]:
-    """Placement rules and the current placement, as fields of the instance."""
+    """Fields for placement rules and the current placement, from tables of VMs and hosts."""
     fields: dict[str, Any] = {}
     if any(row["zone"] for row in hosts.rows):
         fields["zone"] = tuple(row["zone"] for row in hosts.rows)
@@ -133,7 +133,7 @@ def _rules(vms: _Things, hosts: _Things) -> dict[str, Any]:
 
 
 def _cards(vms: _Things, hosts: _Things, allowed: Any) -> dict[str, Any]:
-    """Cards of hosts and VMs as fields of the instance, and which models VMs may run on."""
+    """Fields for cards, and the card models that VMs may run on, from tables of VMs and hosts."""
     if not any(row[column] for row in (*hosts.rows, *vms.rows) for column in _CARDS):
         return {}
     fields: dict[str, Any] = {"cards": [_whole(row, "cards", _NONE) for row in hosts.rows]}
@@ -161,7 +161,7 @@ def _place(row: CsvRow, column: str, name: str, places: dict[str, int]) -> int:
 
 
 class _Things:
-    """Rows of a table of VMs or of hosts, each with its amounts as written."""
+    """Rows of a CSV table of VMs or of hosts, with their names and resources."""
 
     def __init__(self, table: CsvTable) -> None:
         by_name = table.by_name("name", ". Write its number as count")
@@ -181,7 +181,7 @@ class _Things:
         self.written = table.written
 
     def amounts(self, resources: list[str]) -> list[list[float]]:
-        """One row for each thing, one amount for each resource."""
+        """Amounts of the given resources in each row of a table of VMs or hosts."""
         return [[_amount(row, name) for name in resources] for row in self.rows]
 
 

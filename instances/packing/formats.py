@@ -27,9 +27,10 @@ _WHOLE = re.compile(r"[+-]?[0-9]{1,30}")
 
 @validate_options
 def vbp(path: PathLike) -> Packing:
-    """A vector bin packing file: d, the d capacities, n, then n lines of d sizes and a demand; bins
-    as many as needed. BPPLIB's forms (n, the capacity, then n weights, or n weights with demands)
-    and VPSolver's .mvp (bins of several sizes, items of one form) are known by their numbers.
+    """Read a vector bin packing file: d, the d capacities, n, then n lines of d sizes and a demand;
+    bins as many as needed. BPPLIB's forms (n, the capacity, then n weights, or n weights with
+    demands) and VPSolver's .mvp (bins of several sizes, items of one form) are known by their
+    numbers.
     """
     where = os.fspath(path)
     text = read_text(path)
@@ -75,7 +76,7 @@ def vbp(path: PathLike) -> Packing:
 
 
 def _other_bins(where: str, numbers: list[int]) -> dict[str, Any] | None:
-    """The fields of BPPLIB's forms and of VPSolver's .mvp; None for a file that is of neither.
+    """Fields of the instance in a file of BPPLIB or of VPSolver (.mvp); None for other files.
 
     No file of as many numbers as a form of BPPLIB announces is a .vbp.
     """
@@ -120,7 +121,7 @@ def _other_bins(where: str, numbers: list[int]) -> dict[str, Any] | None:
 
 @dataclass(frozen=True)
 class VmTrace:
-    """VMs that come and go: `kind` (n,) index into `demand` (s, k), `start`, `end` (n,) [s]."""
+    """VMs with starts and ends: `kind` (n,) index into `demand` (s, k), `start`, `end` (n,) [s]."""
 
     demand: Integers
     kind: Integers
@@ -163,7 +164,7 @@ def azure_vm(
     memory: Annotated[float, Above(0, "GB")] = 192.0,
     servers: Annotated[float, AtLeast(1, infinite=True)] = np.inf,
 ) -> Packing:
-    """The VMs of an Azure list that are alive at an instant, on servers of one class.
+    """Read the VMs of an Azure list that are alive at an instant, on servers of one class.
 
     Columns vm, cpu_cores, mem_gb, start_s, end_s_lo: a VM is alive from `start_s` until before
     `end_s_lo` (the list gives its end as an interval; we take the lower end, so a VM whose interval
@@ -209,7 +210,7 @@ def azure_vm(
 
 
 def azure_trace(path: PathLike) -> VmTrace:
-    """Every VM of an Azure list, with its start and (lower) end."""
+    """Read every VM of an Azure list, with its start and (lower) end."""
     sizes: list[tuple[int, ...]] = []
     times: list[tuple[float, float]] = []
     for row in CsvTable(path, "cpu_cores", "mem_gb", "start_s", "end_s_lo", ragged=True):
@@ -236,7 +237,7 @@ def alibaba_openb(
     copies: Copies = 1,
     servers: Nodes | None = None,
 ) -> Packing:
-    """The pods of an Alibaba GPU-cluster list (2023) on its nodes.
+    """Read the pods of an Alibaba GPU-cluster list (2023) on its nodes.
 
     Resources are CPU [millicores], memory [MiB] and GPU [thousandths, all cards of a node added
     up]: two pods may then share what is left of two cards, which the real cluster does not allow; a
@@ -299,7 +300,7 @@ def alibaba_nodes(path: PathLike, servers: int | None) -> tuple[Integers, Floats
 
 
 def alibaba_trace(path: PathLike) -> VmTrace:
-    """Every pod of an Alibaba list, with its creation and deletion."""
+    """Read every pod of an Alibaba list, with its creation and deletion."""
     sizes: list[tuple[int, ...]] = []
     times: list[tuple[float, float]] = []
     labels: list[str] = []
@@ -323,7 +324,7 @@ def _trace(
     resources: tuple[str, ...],
     labels: list[str],
 ) -> VmTrace:
-    """Group equal sizes into types; a label shared by two sizes gets a number."""
+    """Trace of VMs whose types are the distinct sizes; a label of two sizes gets a number."""
     order = {size: place for place, size in enumerate(dict.fromkeys(sizes))}
     label_of = dict(zip(reversed(sizes), reversed(labels), strict=True))
     names = [label_of[size] for size in order]

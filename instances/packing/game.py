@@ -175,7 +175,7 @@ def server_utilization(free: Integers, start: Integers, load: npt.ArrayLike) -> 
 
 @validate_options
 def min_utilization(free: Integers, start: Integers, load: npt.ArrayLike) -> Floats:
-    """u_min, eq. 6 and 10: the least utilization over the resources the server has."""
+    """Least utilization u_min of a server over the resources it has, eq. 6 and 10."""
     least: Floats = np.nanmin(server_utilization(free, start, load), axis=-1)
     return least
 
@@ -196,7 +196,7 @@ def whole_utilization(
 
 
 def skewness(free: Integers, start: Integers, load: npt.ArrayLike) -> Floats:
-    """ske, eq. 7: sqrt(sum_j (u_j / mean u - 1)^2) over resources there; 0 if none is used."""
+    """Skewness of utilization, eq. 7: sqrt(sum_j (u_j / mean u - 1)^2); 0 if nothing is used."""
     used = server_utilization(free, start, load)
     mean = np.nanmean(used, axis=-1)
     safe = np.where(mean > 0, mean, 1.0)
@@ -224,14 +224,12 @@ def squared_skewness(free: Integers, start: Integers, load: Integers) -> list[Fr
 
 @validate_options
 def utility(variance: float, uneven: float, alpha: Alpha = 2.0) -> float:
-    """U, eq. 8 and 14: sgn(1 - alpha) v - ske, which for alpha > 1 is -v - ske."""
+    """Utility U of eq. 8 and 14: sgn(1 - alpha) v - ske, which for alpha > 1 is -v - ske."""
     return -variance - uneven
 
 
 def scale(instance: Packing, objective: str, *, alpha: float = 2.0, **options: object) -> float:
-    """Bounds the disutility by each part of eq. 5 and each server's skewness at 1, and shares of
-    fixed servers by the VMs that are wanted and fit, each user alone; 1 for counts.
-    """
+    """Upper bound on an objective of packing by which its accuracy is judged; 1 for counts."""
     if objective == "cards_allocated":  # percent
         return 100.0
     if objective == "disutility":

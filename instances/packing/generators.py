@@ -321,7 +321,7 @@ def _spread_out(
     demand: Integers, replicas: Integers, servers: Integers, capacity: Integers, zone: Integers,
     allowed: Any, most: Any, skew: Any,
 ) -> Integers:  # fmt: skip
-    """(q, 3) server, type, VMs: each VM on the server with most left that may take it, if any."""
+    """Place each VM on the permitted server with most left: rows (q, 3) of server, type, number."""
     kind = np.repeat(np.arange(len(servers)), servers)
     free, where = capacity[kind].copy(), zone[kind]
     rows: list[tuple[int, int, int]] = []
@@ -345,7 +345,7 @@ def _spread_out(
 
 
 def _triplets(items: int, rng: np.random.Generator) -> Integers:
-    """Three items at a time that fill a bin of 100 x 100: two from 25 to 50, and the rest."""
+    """Draw triplets of items that fill a bin of 100 x 100: two from 25 to 50, and the rest."""
     if items % 3:
         raise InvalidOption(f"items is {items}; expected a multiple of 3 in class 10")
     rows: list[Integers] = []
@@ -359,7 +359,7 @@ def _triplets(items: int, rng: np.random.Generator) -> Integers:
 
 
 def _proportional(total: int, weights: list[float] | list[int]) -> Integers:
-    """Split a total by weights, largest remainder first, ties to the first."""
+    """Split an integer total in proportion to weights, largest remainder first."""
     quota = total * np.array(weights) / sum(weights)
     share = np.floor(quota).astype(np.int64)
     for place in np.argsort(-(quota - share), kind="stable")[: total - int(share.sum())]:

@@ -270,7 +270,7 @@ class Packing(Instance["Placement"]):
 
     @property
     def types(self) -> int:
-        """s, the number of VM types, one per user."""
+        """s, the number of VM types; in a sharing game each type is one user."""
         return len(self.demand)
 
     @property
@@ -329,9 +329,7 @@ class Packing(Instance["Placement"]):
 
     @property
     def size(self) -> int:
-        """Number of types times the number of requested VMs, or times a thousand VMs per server if
-        requests are unlimited.
-        """
+        """Number of VM types times that of requested VMs, or times a thousand VMs per server."""
         useful = self.useful
         vms, servers = useful[np.isfinite(useful)].sum(), 0.0
         if np.isinf(useful).any() or self.partial:
@@ -432,7 +430,7 @@ class Packing(Instance["Placement"]):
             raise InvalidInstance(f"initial[{m}, {j}]", self.initial[m, j], expected)
 
     def _validate_items(self) -> None:
-        """Every VM that is wanted must fit some server that exists."""
+        """Raise InvalidInstance unless every requested VM fits some server that exists."""
         present = self.capacity[self.server_count > 0]
         room = fits(self.demand, present)
         fitting = room.any(axis=1) | (self.requested == 0)
@@ -493,7 +491,7 @@ class Placement(Solution):
 
     @property
     def servers(self) -> int:
-        """Number of servers with VMs."""
+        """Number of servers that hold VMs."""
         return len(self.server_class)
 
     def totals(self, types: int) -> Integers:
@@ -509,7 +507,7 @@ _MANY_KEYS = 64
 
 
 def _sorted_servers(count: Integers, kind: Integers) -> Integers:
-    """Servers in order of class, then of count, the most of the first type first."""
+    """Sort a placement's servers by class, then by counts, the most of the first type first."""
     if not len(count):
         return np.zeros(0, dtype=np.int64)
     if count.shape[1] < _MANY_KEYS or count.min() < 0 or count.max() >= 2**32:
@@ -523,8 +521,8 @@ def _sorted_servers(count: Integers, kind: Integers) -> Integers:
 
 @validate_options
 def check(instance: Packing, placement: Placement) -> None:
-    """Raise InfeasibleSolution, naming the first broken rule, unless a placement keeps
-    capacities, the servers there are, requests and placement rules.
+    """Raise InfeasibleSolution, naming the first broken rule, unless a placement satisfies the
+    capacities, number of servers, requests and placement rules.
     """
     count, kind = placement.count, placement.server_class
     if len(count) and count.shape[1] != instance.types:
@@ -568,19 +566,17 @@ def check(instance: Packing, placement: Placement) -> None:
 
 
 def asks_enough(instance: Packing) -> bool:
-    """Whether every VM wanted is to be placed, and every rate to be given, so that "fewest servers"
-    means something.
-    """
+    """Whether an instance requires all VMs and all rates of services, of finite number."""
     return bool(np.isfinite(instance.useful).all()) and not instance.partial
 
 
 def serves_all(instance: Packing) -> bool:
-    """Whether every VM wanted is to be placed and requests alone say which, without services."""
+    """Whether an instance requires every requested VM to be placed, and has no services."""
     return asks_enough(instance) and not instance.services
 
 
 def capped_cards(instance: Packing) -> bool:
-    """Whether there are cards of a given number of servers, and no request must be served whole."""
+    """Whether servers with cards are of finite number, and requests are only upper limits."""
     fixed = bool(np.isfinite(instance.server_count).all())
     return instance.cards is not None and fixed and only_caps(instance)
 
@@ -591,13 +587,13 @@ def only_caps(instance: Packing) -> bool:
 
 
 def fixed_servers(instance: Packing) -> bool:
-    """Whether servers are of given number and open to any VM, so that they can be shared."""
+    """Whether an instance has finitely many servers, open to any VM, without services."""
     fixed = bool(np.isfinite(instance.server_count).all())
     return fixed and not instance.has_constraints and not instance.services
 
 
 def shared_servers(instance: Packing) -> bool:
-    """Whether servers are of given number, open to any VM, and no request must be served whole."""
+    """Whether servers are of finite number, open to any VM, and requests only upper limits."""
     return fixed_servers(instance) and only_caps(instance)
 
 
@@ -607,8 +603,8 @@ def placed_now(instance: Packing) -> bool:
 
 
 def takes_arrivals(instance: Packing) -> bool:
-    """Whether VMs can be placed one at a time on servers with cards: numbers of both, and no rules
-    but the classes that are allowed.
+    """Whether an instance suits VMs that arrive one at a time: finite servers with cards, finite
+    requests, and no rules except allowed classes.
     """
     return (
         instance.cards is not None

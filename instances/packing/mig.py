@@ -71,7 +71,8 @@ def card_named(name: str) -> Card:
 
 @validate_options
 def layout(card: str, profiles: Sequence[str]) -> tuple[int, ...] | None:
-    """Starts of slices with these profiles on one GPU, in the order given; None if they do not fit.
+    """Starts of MIG slices with these profiles on one GPU, in the order given; None if they do not
+    fit.
 
     Slices do not overlap in memory, and have no more compute slices than the GPU in all.
 
@@ -120,8 +121,8 @@ def mig(
     processes: Annotated[int, AtLeast(1)] = 3,
     share: Annotated[float, Above(0, most=1)] = 0.45,
 ) -> Packing:
-    """Services measured on MIG slices, as ParvaGPU (SC 2024) publishes them: a folder with a table
-    NAME.csv for each service, and the rows of the loads in SLO_req_rate and SLO_latency.
+    """Read services measured on MIG slices, as ParvaGPU (SC 2024) publishes them: a folder with a
+    table NAME.csv for each service, and the rows of the loads in SLO_req_rate and SLO_latency.
 
     A table has the columns Mig instance (compute slices, or a profile's name), Batch size, Workload
     Number (processes), Throughput (of one process, requests a second) and Latency (seconds). A load
@@ -211,7 +212,7 @@ def mig(
 def _best(
     table: Path, where: str, latency: Fraction, card: str, processes: int, share: float
 ) -> dict[str, tuple[Fraction, str]]:
-    """Highest rate of a slice of each profile within a latency, and its settings."""
+    """Largest rate of one MIG slice of each profile within a latency, and its settings."""
     gpu, best, quickest = card_named(card), dict[str, tuple[Fraction, str]](), math.inf
     by_size = {str(profile.compute): name for name, profile in reversed([*gpu.profiles.items()])}
     for row in CsvTable(table, *_COLUMNS):

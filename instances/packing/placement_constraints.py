@@ -33,7 +33,7 @@ RULES = ("allowed", "most_per_server", "apart", "skew", "limits", "spreads", "ca
 
 @dataclass(frozen=True)
 class Limit:
-    """At most `most` VMs of some types together on any one server, or in any one zone.
+    """Placement rule: at most `most` VMs of some types in total on any server, or in any zone.
 
     Parameters
     ----------
@@ -49,7 +49,7 @@ class Limit:
 
 @dataclass(frozen=True)
 class Spread:
-    """No zone that counts has over `skew` more VMs of some types, together, than another one has.
+    """Placement rule: counted zones differ by at most `skew` in their VMs of some types.
 
     Parameters
     ----------
@@ -66,7 +66,7 @@ class Spread:
 
 @dataclass(frozen=True, eq=False)
 class Rules:
-    """The rules of an instance in one form, without fields that are short for others.
+    """Placement rules of an instance in a normal form, without shorthand fields.
 
     Attributes
     ----------
@@ -178,7 +178,7 @@ def set_rules(instance: Any) -> None:
 
 
 def check_rules(instance: Any, count: Integers, kind: Integers) -> None:
-    """Check a placement against the rules, directly from the instance's fields.
+    """Raise InfeasibleSolution unless a placement satisfies the instance's placement rules.
 
     Parameters
     ----------
@@ -293,7 +293,7 @@ def counted_zones(instance: Any, types: Iterable[int]) -> list[str]:
 
 
 def _set_placed(instance: Any, types: int) -> None:
-    """Set the current VMs and the names of servers: both need a number of servers."""
+    """Set the current placement and the names of servers: both need a number of servers."""
     named = np.size(instance.server_names) > 0
     if instance.placed is None and not named:
         set_field(instance, "server_names", ())

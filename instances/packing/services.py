@@ -47,7 +47,7 @@ class Service:
 
 
 def covers(rates: Sequence[int], rate: int) -> Iterator[tuple[int, ...]]:
-    """Minimal mixes of VMs that reach a rate: removing any VM of a mix misses it.
+    """Iterate over the minimal mixes of VMs that reach a rate: without any one VM a mix misses it.
 
     Parameters
     ----------
@@ -92,7 +92,7 @@ def require_services(instance: Any) -> None:
 
 
 def rates_given(instance: Any, total: Integers) -> list[tuple[int, Service]]:
-    """Rate that the placed VMs (s,) give each service."""
+    """Total rate that the placed VMs (s,) give each service."""
     vms = total.tolist()
     return [
         (sum(vms[i] * rate for i, rate in zip(one.types, one.rates, strict=True)), one)

@@ -42,13 +42,13 @@ class AnswerTable:
 
     @property
     def left_out(self) -> int:
-        """Number of rows left out."""
+        """Number of rows that the table of an answer leaves out."""
         return self.total - len(self.rows)
 
 
 def answer_table(instance: Instance, solution: Solution, most: int | None = None) -> AnswerTable:
-    """Answer labeled by the names of its instance, with at most `most` rows (all if None); raises
-    InfeasibleSolution if the answer is not feasible for the instance.
+    """Table of an answer labeled by the names of its instance, with at most `most` rows (all if
+    None); raises InfeasibleSolution if the answer is not feasible for the instance.
     """
     check(instance, solution)
     own = problem_named(instance.problem).answer_table
@@ -73,7 +73,7 @@ def to_frame(instance: Instance, solution: Solution) -> pandas.DataFrame:
 
 
 def labels(kind: str, names: Sequence[str], length: int) -> list[str]:
-    """Display names of `length` things: their names, or "VM 3" where a name is only a number."""
+    """Display names of `length` objects: their names, or "VM 3" where a name is only a number."""
     given = names or [str(index) for index in range(length)]
     return [f"{kind} {name}" if name.isdigit() else name for name in given]
 

@@ -69,7 +69,7 @@ class SignatureErrors(type):
 
 
 class _Record(metaclass=SignatureErrors):
-    """Equality and representation of frozen dataclasses with array fields."""
+    """Base class that gives frozen dataclasses with array fields equality and representation."""
 
     def __repr__(self) -> str:
         items = [f"{name}={value}" for name, value in self._repr_items().items()]
@@ -77,11 +77,11 @@ class _Record(metaclass=SignatureErrors):
         return f"{type(self).__name__}({', '.join(items)})"
 
     def _repr_html_(self) -> str:
-        """HTML for a notebook."""
+        """HTML representation of an instance or answer for a notebook."""
         return html_facts(type(self).__name__, self._repr_items())
 
     def _repr_items(self) -> dict[str, str]:
-        """Fields as short texts; long arrays as their shape."""
+        """Fields of an instance or answer as short texts; long arrays as their shape."""
         return {f.name: _short(getattr(self, f.name)) for f in _fields(self) if f.repr}
 
     def __eq__(self, other: object) -> bool:
@@ -106,7 +106,7 @@ class _Record(metaclass=SignatureErrors):
                 value.flags.writeable = False
 
     def replace(self, **changes: Any) -> Self:
-        """Copy with some fields changed, validated again."""
+        """Copy an instance or answer with some fields changed, and validate it again."""
         known = [f.name for f in _fields(self) if f.init]
         if unknown := [name for name in changes if name not in known]:
             raise InvalidInstance(unknown[0], "given to replace", f"one of {', '.join(known)}")
@@ -167,7 +167,7 @@ class Instance(_Record, Generic[Answer]):
         return {name: facts[name] for name in shown[:_MAX_REPR_ITEMS]}
 
     def document(self) -> dict[str, Any]:
-        """Fields of the problem as JSON values, without absent ones; null is infinity."""
+        """Fields of an instance as JSON values, without absent ones; null is infinity."""
         content: dict[str, Any] = {}
         for kind in field_types(type(self)):
             value = getattr(self, kind.name)

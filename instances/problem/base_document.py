@@ -59,7 +59,7 @@ class InstanceDocument(BaseModel):
 
 
 def document_type(problem: str) -> type[InstanceDocument]:
-    """Document model of a problem's instances."""
+    """Pydantic model of the JSON document of a problem's instances."""
     entry = problem_named(problem)
     if entry.document:
         found: type[InstanceDocument] = resolve(entry.document)
@@ -69,7 +69,7 @@ def document_type(problem: str) -> type[InstanceDocument]:
 
 @functools.cache
 def document_of(instance_type: type[Instance]) -> type[InstanceDocument]:
-    """Document model of an instance class, generated from its annotations and docstring."""
+    """Generate the pydantic model of an instance class's JSON from annotations and docstring."""
 
     class Titled(InstanceDocument):
         model_config = ConfigDict(title=f"cotenant {instance_type.problem} instance")
@@ -104,7 +104,7 @@ def _entries(record: type) -> dict[str, dict[str, Any]]:
 
 
 def _json_type(field: FieldType) -> Any:
-    """JSON type of a field."""
+    """Python type that pydantic validates a field's JSON value with."""
     if field.axes is None:
         kind: Any = field.hint
         if typing.get_origin(kind) is tuple:
@@ -127,7 +127,7 @@ def _json_type(field: FieldType) -> Any:
 
 
 def _bounded(kind: Any, field: FieldType) -> Any:
-    """Number type whose range the schema states; the instance refuses numbers outside it."""
+    """Number type whose range the JSON Schema states; the instance refuses numbers outside it."""
     ends: dict[str, Any] = {"multipleOf": 1} if field.whole and kind is float else {}
     for limits in field.limits:
         for name, end in (
@@ -142,7 +142,7 @@ def _bounded(kind: Any, field: FieldType) -> Any:
 
 
 def _default(field: FieldType) -> dict[str, Any]:
-    """Value of an absent field: without a default it must be present and not empty."""
+    """Default of an absent JSON field: without one it must be present and not empty."""
     if field.names is not None or field.default == ():
         return {"default_factory": list}
     if field.required or (field.default is not None and field.json.null):

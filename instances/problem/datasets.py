@@ -41,7 +41,7 @@ DATASETS: dict[str, Dataset] = {
 
 
 def fetch(name: str, folder: str | os.PathLike[str] | None = None) -> Path:
-    """Local path of a data set, downloaded if it is absent.
+    """Download a public data set if it is absent, and return its local path.
 
     Raises
     ------

@@ -29,7 +29,7 @@ Entries = Annotated[list[Entry], _FirstOnly()]
 
 
 def to_json_value(value: Any) -> Any:
-    """JSON values of numpy arrays and scalars; infinity becomes None, NaN raises."""
+    """Convert numpy arrays and scalars to JSON values; infinity becomes None, NaN raises."""
     if isinstance(value, np.ndarray):
         if value.dtype.kind == "f":
             if np.isnan(value).any():
@@ -60,7 +60,7 @@ _PLAIN = frozenset((int, str, bool, type(None)))
 
 
 def whole_json_numbers(value: Any) -> Any:
-    """Value in which every number without fraction is an int."""
+    """Convert every number without fraction in a JSON value to an int."""
     if isinstance(value, dict):
         return {name: whole_json_numbers(entry) for name, entry in value.items()}
     if isinstance(value, list):
@@ -78,7 +78,7 @@ def from_json_value(value: Any) -> Any:
 
 
 def wrong_field(error: pydantic.ValidationError) -> tuple[list[str | int], str, str]:
-    """Place of a document's first invalid field, its value, and what was expected."""
+    """Path of a document's first invalid field, its value, and what was expected."""
     first = error.errors(include_url=False)[0]
     place = [part for part in first["loc"] if not (isinstance(part, str) and part.endswith("]"))]
     seen = "missing" if first["type"] == "missing" else shortened(first["input"])
@@ -89,7 +89,7 @@ def wrong_field(error: pydantic.ValidationError) -> tuple[list[str | int], str, 
 
 
 def in_words(place: list[str | int]) -> str:
-    """Path of a field in a document as a text such as "penalty[0][1]"."""
+    """Format the path of a field in a document as a text such as "penalty[0][1]"."""
     return "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in place).lstrip(
         "."
     )

@@ -26,7 +26,7 @@ def quoted(text: str) -> str:
 
 
 def operand(path: str) -> str:
-    """Path that no program takes for an option; "-" stays standard input."""
+    """Path in a form that no program takes for an option; "-" stays standard input."""
     return f"./{path}" if path.startswith("-") and path != "-" else path
 
 
@@ -58,7 +58,7 @@ def comment(text: str) -> str:
 
 
 def csv_text(rows: Iterable[Sequence[Any]]) -> str:
-    """Rows as CSV: printable text, no formulas, an empty cell for None."""
+    """Format rows as CSV: printable text, no formulas, an empty cell for None."""
     stream = io.StringIO()
     csv.writer(stream, lineterminator="\n").writerows(
         [_cell(value) for value in row] for row in rows
@@ -71,7 +71,7 @@ _FORMULA = tuple("=+-@\uff1d\uff0b\uff0d\uff20")
 
 
 def _cell(value: Any) -> Any:
-    """Value as a CSV cell; text that a spreadsheet would evaluate begins with a quote."""
+    """Format a value as a CSV cell; text that a spreadsheet would evaluate begins with a quote."""
     if not isinstance(value, str):
         return value
     text = sanitize_for_terminal(value)

@@ -110,20 +110,18 @@ at_command_line = ContextVar("at_command_line", default=False)
 
 
 def spelled(typed: str, python: str = "") -> str:
-    """Cure of a message for the command line (`-o name=value`) or, without `-o`, for Python."""
+    """Hint of an error message for the command line (`-o name=value`) or else for Python."""
     return typed if at_command_line.get() else python or typed.replace("-o ", "")
 
 
 def explain(field: str, seen: object, expected: str, cure: str = "") -> str:
-    """Message of one sentence: field, value seen, expected value, and cure."""
+    """Compose an error message of one sentence: field, value seen, expected value, and cure."""
     text = f"{field} is {seen}; expected {expected}"
     return f"{text}. {cure}" if cure else text
 
 
 def install(extra: str) -> str:
-    """Command that installs the libraries of an extra, for the way in which this package was
-    installed.
-    """
+    """Shell command that installs the libraries of an extra, as this package was installed."""
     from importlib.metadata import requires
 
     needed = (line.partition(";") for line in requires("cotenant") or ())

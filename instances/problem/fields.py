@@ -38,7 +38,7 @@ WHOLE = "whole numbers"
 
 @dataclass(frozen=True)
 class Axes:
-    """Names of the axes of an array.
+    """Annotation that names the axes of an array field.
 
     The first field with an axis says how long it is; the fields with that axis that follow have
     that length. An array that must be given is not empty.
@@ -63,7 +63,7 @@ class Axes:
 
 @dataclass(frozen=True)
 class Names:
-    """Field with a name for each element of an axis, or with no names.
+    """Annotation of a field with a name for each element of an axis, or with no names.
 
     Attributes
     ----------
@@ -79,8 +79,8 @@ class Names:
 
 @dataclass(frozen=True)
 class Index:
-    """Field of indices on an axis, from 0, or from `least` if a smaller number means none
-    or all.
+    """Field of indices on an axis, from 0, or from `least` if a smaller number means none or
+    all.
     """
 
     axis: str
@@ -89,7 +89,7 @@ class Index:
 
 @dataclass(frozen=True)
 class Json:
-    """Form of a field in a JSON document, where it differs from Python.
+    """Annotation with a field's form in a JSON document, where it differs from Python.
 
     Attributes
     ----------
@@ -137,17 +137,17 @@ class FieldType:
 
     @property
     def dtype(self) -> Any:
-        """Type of the array's entries."""
+        """Type of the entries of an array field."""
         return typing.get_args(typing.get_args(self.hint)[1])[0]
 
     @property
     def infinite(self) -> bool:
-        """Whether the numbers of the field may be infinite: null in JSON."""
+        """Whether the numbers of a field may be infinite: null in JSON."""
         return self.json.nulls or any(limits.infinite for limits in self.limits)
 
 
 def field_types(record: type) -> tuple[FieldType, ...]:
-    """Types of the fields of an instance's class, in order, by their annotations."""
+    """Types of the fields of an instance class, in order, by their annotations."""
     return _field_types(cast("Hashable", record))
 
 
@@ -228,7 +228,7 @@ def set_fields(instance: Any) -> dict[str, int]:
 def _with_index_range(
     field: FieldType, lengths: Mapping[str, int], counted: Mapping[str, str]
 ) -> FieldType:
-    """The field with the length of its axis as the range of its indices."""
+    """Copy the type of an index field with the length of its axis as the range."""
     if field.index is None:
         return field
     noun = counted[field.index.axis]
@@ -238,14 +238,14 @@ def _with_index_range(
 
 
 def is_record(entry: Any) -> bool:
-    """Whether the entries of a list are objects of a dataclass."""
+    """Whether the annotated entries of a list are objects of a dataclass."""
     return isinstance(entry, type) and dataclasses.is_dataclass(entry)
 
 
 def _records(
     name: str, made: Any, given: Any, lengths: Mapping[str, int], counted: Mapping[str, str]
 ) -> tuple[Any, ...]:
-    """Objects of a dataclass, from such objects or from mappings, with every field validated."""
+    """Convert objects of a dataclass, or mappings, to such objects with every field validated."""
     if isinstance(given, str | Mapping) or not isinstance(given, Iterable):
         raise InvalidInstance(name, shortened(given), f"a list of {made.__name__}")
     types = field_types(made)
@@ -270,7 +270,7 @@ def _records(
 
 
 def _list(field: FieldType, value: Any) -> tuple[Any, ...]:
-    """Validated list of strings or of integers in a range; indices must be distinct."""
+    """Validate a list of strings or of integers in a range; indices must be distinct."""
     if typing.get_args(field.hint)[0] is str:
         if not isinstance(value, list | tuple) or not all(isinstance(one, str) for one in value):
             raise InvalidInstance(field.name, shortened(value), "a list of strings")
@@ -290,20 +290,20 @@ MOST_DECIMALS = 6
 
 
 def decimals(value: float) -> int:
-    """Number of decimals of a finite number in its shortest form."""
+    """Number of decimals of a finite number in its shortest decimal form."""
     return max(0, -int(Decimal(repr(value)).normalize().as_tuple().exponent))
 
 
 def _is_of_numbers(value: Any) -> bool:
-    """Whether no entry is a text or truth value, which numpy would convert to a number."""
+    """Whether an array has no text or truth value, which numpy would convert to a number."""
     given = value if isinstance(value, np.ndarray) else np.array(value, dtype=object)
     kinds = {*map(type, given.ravel().tolist())} if given.dtype == object else {given.dtype.type}
     return not kinds & {str, bool, np.str_, np.bool_}
 
 
 def in_smaller_units(types: Sequence[FieldType], given: Mapping[str, Any]) -> dict[str, Any]:
-    """Fields that change if amounts have decimals: each entry of their last axis times one power of
-    ten, exactly, which its name then states, as in "cpu [1/10]".
+    """Fields that change if amounts have decimals: their last axis is multiplied by a power of ten,
+    exactly, which its name then states, as in "cpu [1/10]".
 
     Nothing changes where one is negative or no finite number, or has too many decimals.
     """
@@ -339,7 +339,7 @@ def in_smaller_units(types: Sequence[FieldType], given: Mapping[str, Any]) -> di
 def _array(
     field: FieldType, axes: Axes, value: Any, lengths: dict[str, int], counted: Mapping[str, str]
 ) -> Any:
-    """Validated array of a field; axes not seen in earlier fields get their lengths from it."""
+    """Validate the array of a field; axes not seen in earlier fields get their lengths from it."""
     name, wanted = field.name, axes.names.split()
     if value is None and axes.fill is not None:
         value = np.full([lengths[axis] for axis in wanted], axes.fill)
@@ -386,7 +386,7 @@ def _depth(value: Any) -> int:
 
 
 def _scalar(field: FieldType, value: Any) -> Any:
-    """Validated number, string or truth value of a field."""
+    """Validate the number, string or truth value of a field."""
     if field.hint not in (int, float):
         kind = OptionType.of(field.hint)
         if not kind.takes(value):
@@ -467,7 +467,7 @@ def require_length(name: str, values: Any, length: int, per: str) -> None:
 
 
 def shaped(name: str, values: Any, *shape: int) -> npt.NDArray[Any]:
-    """Values as an array of the expected shape, without copy if they are one; raises
+    """Convert values to an array of the expected shape, without copy if they are one; raises
     InvalidInstance otherwise.
     """
     found: npt.NDArray[Any] = np.asarray(values)
@@ -499,7 +499,7 @@ def raise_first_broken(broken: npt.ArrayLike, words: Callable[..., str]) -> None
 
 
 def set_names(instance: object, name: str, length: int, of: str, kind: Names = Names("")) -> None:
-    """Set a field of names, one for each of `length` things."""
+    """Set a field of names, one for each of `length` objects."""
     names = getattr(instance, name)
     if isinstance(names, str) or not isinstance(names, Iterable):
         raise InvalidInstance(name, shortened(names), f"a list of strings, one per {of}")
@@ -515,7 +515,7 @@ def set_names(instance: object, name: str, length: int, of: str, kind: Names = N
 
 
 def as_number(name: str, value: Any, expected: str = "a number", cure: str = "") -> float:
-    """Number (possibly infinite) as a float."""
+    """Convert a number, which may be infinite, to a float."""
     if (
         isinstance(value, bool)
         or not isinstance(value, int | float | np.integer | np.floating)
@@ -531,9 +531,9 @@ def as_number(name: str, value: Any, expected: str = "a number", cure: str = "")
 def frozen_array(
     owner: str, value: Any, dtype: Any, ndim: int, *, copy: bool = True, parts: str = ""
 ) -> np.ndarray[Any, Any]:
-    """A read-only copy of `value` with the given type and number of dimensions, or a clear
-    error; an empty list is one without rows and columns. It may be `value` itself where that is
-    read-only, and without `copy`, for a caller that copies it.
+    """Copy a value to a read-only array of the given type and number of dimensions; raises
+    InvalidInstance, and reads an empty list as an array without rows and columns. It may be `value`
+    itself where that is read-only, and without `copy`, for a caller that copies it.
     """
     try:
         raw = np.asarray(value)
@@ -598,7 +598,7 @@ def _refuse_entry(owner: str, value: Any) -> None:
 
 
 def repeated(values: Iterable[Value]) -> Value | None:
-    """First value that occurs a second time; None if all differ."""
+    """First value that occurs twice in a sequence; None if all differ."""
     seen: set[Value] = set()
     for value in values:
         if value in seen:

@@ -111,7 +111,7 @@ def read(source: AnyPath, problem: Literal["scheduling"]) -> Scheduling: ...
 def read(source: AnyPath, problem: str | None = None) -> Instance: ...
 @validate_options
 def read(source: AnyPath, problem: str | type[Instance] | None = None) -> Instance:
-    """Read an instance of any problem.
+    """Read an instance of any problem from a JSON file.
 
     Parameters
     ----------
@@ -169,7 +169,7 @@ def document(text: str, path: Path) -> dict[str, Any]:
 def instance_of(
     content: dict[str, Any], text: str, path: Path, problem: str | None = None
 ) -> Instance:
-    """Instance of a document; raises the errors of `read`."""
+    """Build the instance that a JSON document describes; raises the errors of `read`."""
     if "result" in content:
         raise InvalidFile(f"{path} is a result, not an instance; give the instance file first")
     name = content.get("problem")
@@ -330,7 +330,7 @@ def _line_of(text: str, place: list[Any]) -> str:
 
 @dataclass(frozen=True)
 class Gathered:
-    """Result of `read_all`.
+    """Instances that `read_all` has read, with the files it left out.
 
     Attributes
     ----------
@@ -401,7 +401,7 @@ def read_all(sources: Iterable[str | os.PathLike[str]]) -> Gathered:
 
 
 def _documents(folder: Path) -> dict[str, Path]:
-    """Files below a folder that may be documents, without hidden ones, in order."""
+    """Files below a folder that may be JSON documents, without hidden ones, in order."""
     found = (path for path in folder.rglob("*") if path.name.endswith(SUFFIXES) and path.is_file())
     shown = sorted(
         path

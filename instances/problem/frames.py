@@ -22,7 +22,7 @@ MOST_LABELS = 5
 
 
 def labels_of(index: Any, owner: str) -> list[Any]:
-    """Labels of an index; raises InvalidInstance for a label that occurs twice."""
+    """Labels of a pandas index; raises InvalidInstance for a label that occurs twice."""
     if not isinstance(index, Iterable):
         raise InvalidInstance(owner, shortened(index), "a Series or a dict, with a value by label")
     found = list(index)
@@ -36,8 +36,8 @@ def labels_of(index: Any, owner: str) -> list[Any]:
 
 
 def aligned(values: Any, labels: Sequence[Any], owner: str) -> list[Any]:
-    """One value for each label, from a Series or mapping by label, or from one number for all;
-    raises InvalidInstance for a missing or an unknown label.
+    """Align values with labels, from a Series or mapping by label, or one number for all; raises
+    InvalidInstance for a missing or an unknown label.
     """
     if hasattr(values, "to_dict"):
         labels_of(values.index, owner)
@@ -53,7 +53,7 @@ def aligned(values: Any, labels: Sequence[Any], owner: str) -> list[Any]:
 
 
 def table(frame: pandas.DataFrame, rows: Sequence[Any], columns: Sequence[Any], owner: str) -> Any:
-    """Values of a frame with rows and columns in the order of the given labels."""
+    """Values of a pandas frame with rows and columns in the order of the given labels."""
     require_frame(frame, owner)
     first = frame.columns[0] if len(frame.columns) else None
     numbered = list(frame.index) == list(range(len(frame)))
@@ -70,7 +70,7 @@ def table(frame: pandas.DataFrame, rows: Sequence[Any], columns: Sequence[Any], 
 
 
 def axis_labels(kind: type, frames: Mapping[str, Any]) -> dict[str, list[Any]]:
-    """Labels of the axes of some fields, each from the first frame that has the axis."""
+    """Labels of the axes of some fields, each from the first pandas frame that has the axis."""
     found: dict[str, list[Any]] = {}
     axes = {field.name: field.axes.names.split() for field in field_types(kind) if field.axes}
     for name, frame in frames.items():
@@ -87,7 +87,7 @@ def from_labels(
     values: Mapping[str, Any],
     fields: Mapping[str, Any],
 ) -> Record:
-    """Instance of a class, with array values in the order of their axes' labels.
+    """Build an instance with array values in the order of their axes' labels.
 
     Parameters
     ----------
@@ -130,7 +130,7 @@ def from_labels(
 
 
 def columns_of(frame: pandas.DataFrame, names: Sequence[str], owner: str) -> list[Any]:
-    """Columns of a frame by name, each as a list."""
+    """Columns of a pandas frame by name, each as a list."""
     require_frame(frame, owner)
     if missing := [name for name in names if name not in frame.columns]:
         raise InvalidInstance(
@@ -146,7 +146,7 @@ def require_frame(frame: Any, owner: str) -> None:
 
 
 def places(values: Sequence[Any], labels: Sequence[Any], owner: str) -> list[int]:
-    """Index of each value among the labels."""
+    """Index of each value in a list of labels."""
     place = {label: number for number, label in enumerate(labels)}
     if unknown := [value for value in values if value not in place]:
         raise InvalidInstance(owner, f"{unknown[0]!r}", f"one of {first_labels(labels)}")
@@ -154,7 +154,7 @@ def places(values: Sequence[Any], labels: Sequence[Any], owner: str) -> list[int
 
 
 def names(labels: Sequence[Any]) -> tuple[str, ...]:
-    """Labels as the names of an instance."""
+    """Convert labels to the names of an instance."""
     return tuple(map(str, labels))
 
 

@@ -26,7 +26,7 @@ _COLUMNS = (9, 10)
 
 @dataclass(frozen=True, eq=False)
 class GavelTable:
-    """Measurements on one kind of GPU.
+    """Gavel's throughput measurements on one kind of GPU.
 
     Attributes
     ----------
@@ -42,9 +42,7 @@ class GavelTable:
 
 
 def read_gavel(path: PathLike) -> dict[str, Any]:
-    """Tables of a throughput file by kind of GPU, to be given to `gavel_table`; raises
-    InvalidFile.
-    """
+    """Read the tables of a Gavel throughput file by kind of GPU, for `gavel_table`."""
     wanted = "Gavel's throughputs as JSON; a CSV matrix is read by penalty-csv or slowdown-csv"
     text = read_text(path)
     if is_trace(text):
@@ -61,7 +59,7 @@ def read_gavel(path: PathLike) -> dict[str, Any]:
 
 
 def gavel_table(path: PathLike, tables: dict[str, Any], gpu: str) -> GavelTable:
-    """Table of one kind of GPU, in either form: the project's own file, or `jobs`,
+    """Gavel's measurements on one kind of GPU, in either form: the project's own file, or `jobs`,
     `isolated_throughput` and `corun_throughput_of_row`.
 
     Raises
@@ -104,7 +102,7 @@ def is_trace(text: str) -> bool:
 
 
 def trace_jobs(text: str, path: PathLike) -> list[tuple[str, int, float, float]]:
-    """Model, scale factor, priority and steps of each job of a trace; raises InvalidFile."""
+    """Model, scale factor, priority and steps of each job of a Gavel trace; raises InvalidFile."""
     jobs = []
     for line, cells in enumerate((row.split("\t") for row in text.splitlines()), 1):
         try:
@@ -138,9 +136,7 @@ _KEY = re.compile(r"""\((?:'([^'\\]*)'|"([^"\\]*)"), ?([0-9]{1,9})\)""")
 
 
 def _job(text: str) -> Job:
-    """Model and scale factor from a text such as "('name', 1)"; raises InvalidFile for other
-    texts.
-    """
+    """Parse a job's model and scale factor, "('name', 1)"; raises InvalidFile for other texts."""
     found = _KEY.fullmatch(text)
     if found is None:
         raise InvalidFile(f"a job is called {shortened(text)}; expected ('name', 1)")
@@ -148,9 +144,7 @@ def _job(text: str) -> Job:
 
 
 def numbers_of_devices(text: str) -> dict[str, int]:
-    """Number of devices of each kind from a text such as "v100:512,p100:64"; raises
-    InvalidOption.
-    """
+    """Parse the number of devices of each kind, "v100:512,p100:64"; raises InvalidOption."""
     found: dict[str, int] = {}
     for part in text.split(","):
         name, _, number = part.strip().partition(":")

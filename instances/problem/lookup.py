@@ -24,7 +24,7 @@ PROBLEM_NAMES: tuple[str, ...] = (
 
 
 def resolve(path: str) -> Any:
-    """Object of the package that a text such as "instances.market.formats:jobs_csv" names."""
+    """Import the object of the package that "instances.market.formats:jobs_csv", say, names."""
     module, _, attribute = path.partition(":")
     root = __package__.rpartition(".instances")[0]
     return getattr(import_module(f"{root}.{module}"), attribute)

@@ -172,7 +172,7 @@ class OptionType:
             )
 
     def array(self, value: Any) -> Any:
-        """A list as an array if the option expects one; other values unchanged."""
+        """Convert a list to an array if the option expects one; other values unchanged."""
         if not isinstance(value, list | tuple) or not any(
             _is_ndarray(typing.get_origin(hint)) for hint, _ in self.branches
         ):
@@ -182,7 +182,7 @@ class OptionType:
         return np.asarray(value)
 
     def parse(self, name: str, text: str, owner: str) -> Any:
-        """Value of an option's text; raises InvalidOption if the text has none."""
+        """Parse an option's value from text; raises InvalidOption for a text without one."""
         seen, cure = repr(text), ""
         for hint, limits in self.branches:
             found, value = _read(hint, text)
@@ -308,7 +308,7 @@ RESERVED_IN_READERS = RESERVED_PARAMETERS - {"seed"}
 
 
 def unaliased(hint: Any) -> Any:
-    """Type behind a `type` alias, which numpy uses from 2.5 on."""
+    """Type that a `type` alias stands for, as numpy uses aliases from 2.5 on."""
     named, given = typing.get_origin(hint) or hint, typing.get_args(hint)
     if not hasattr(named, "__value__"):
         return hint
@@ -336,7 +336,7 @@ def _branches(hint: Any, limits: Range | None) -> typing.Iterator[tuple[Any, Ran
 
 
 def _takes(hint: Any, limits: Range | None, value: Any) -> bool:
-    """Whether a value is of a type and in its range."""
+    """Whether a value has a type and lies in its range."""
     return _is(hint, value) and (hint not in (int, float) or (limits or _ANY).holds(value))
 
 

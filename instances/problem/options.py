@@ -35,7 +35,7 @@ def accepts(function: Callable[..., Any], parameter: str) -> bool:
 
 
 def accepted(takers: Takers, options: Mapping[str, Any]) -> dict[str, Any]:
-    """Those of the given options that one of the functions accepts."""
+    """Subset of the given options that one of the functions accepts."""
     functions = _several(takers)
     return {
         name: value
@@ -85,7 +85,7 @@ def check_options(
 def parse_options(
     takers: Takers, texts: Iterable[str], owner: str, reserved: Set[str] = RESERVED_PARAMETERS
 ) -> dict[str, Any]:
-    """Options from `key=value` texts, converted to the types of the functions' annotations.
+    """Parse options from `key=value` texts, converted to the types of the functions' annotations.
 
     Raises
     ------
@@ -116,7 +116,7 @@ def parse_options(
 
 
 def option_name(text: str) -> str:
-    """Name in a text `name=value`."""
+    """Name of the option in a text `name=value`."""
     return text.partition("=")[0].strip().replace("-", "_")
 
 

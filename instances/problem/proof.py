@@ -31,7 +31,7 @@ ClaimKind = Literal["optimal", "gap", "infeasible", "equilibrium"]
 
 @dataclass(frozen=True)
 class Level:
-    """Claim about one objective, and its proof steps.
+    """Claim of a proof about one objective, with its proof steps.
 
     Attributes
     ----------
@@ -53,7 +53,7 @@ class Level:
 
     @property
     def claim_kind(self) -> ClaimKind:
-        """Kind of the claim; "optimal" only where value equals bound exactly."""
+        """Kind of the claim about an objective; "optimal" only where value equals bound exactly."""
         if self.infeasible:
             return "infeasible"
         if self.epsilon is not None:
@@ -61,7 +61,7 @@ class Level:
         return "optimal" if self.value is not None and self.value == self.bound else "gap"
 
     def document(self) -> dict[str, Any]:
-        """Claim and steps as JSON values."""
+        """Claim about one objective, and its proof steps, as JSON values."""
         up, most = self.sense == "min", MOST_EXACT if self.claim_kind == "optimal" else MOST_DIGITS
         claim: dict[str, Any] = {
             "objective": self.objective,
@@ -97,11 +97,11 @@ class Proof:
 
     @property
     def complete(self) -> bool:
-        """Whether every level claims more than a gap."""
+        """Whether every objective of the proof has a claim stronger than a gap."""
         return all(level.claim_kind != "gap" for level in self.levels)
 
     def document(self, name: str, sha256: str) -> dict[str, Any]:
-        """Proof as JSON values, for an instance's name and the sha256 of its (unpacked) file."""
+        """Proof as JSON values, with an instance's name and the sha256 of its (unpacked) file."""
         first, *rest = [level.document() for level in self.levels]
         return {
             "cotenant_proof": VERSION,
@@ -122,9 +122,7 @@ class Proof:
 
 
 def written(value: Fraction, *, up: bool, most: int = MOST_DIGITS) -> int | str:
-    """Fraction in the form of proof files; a long one is rounded up or down, as the verifier
-    allows.
-    """
+    """Format a fraction for proof files; a long one is rounded up or down, as is allowed."""
     if value.denominator >= 10**most:
         over = 10 ** (MOST_DIGITS // 2) * (value.denominator // abs(value.numerator) + 1)
         low = value.numerator * over // value.denominator
@@ -133,5 +131,5 @@ def written(value: Fraction, *, up: bool, most: int = MOST_DIGITS) -> int | str:
 
 
 def multipliers(numbers: Iterable[int], over: int) -> dict[str, Any]:
-    """Integers with a common denominator, in the form of proof files."""
+    """Convert dual multipliers to integers with a common denominator, as proof files have."""
     return {"over": over, "numbers": [int(number) for number in numbers]}

@@ -20,7 +20,7 @@ _SUFFIXES = {
 
 @lru_cache(maxsize=4096)
 def quantity(text: str) -> Fraction:
-    """Exact value of a quantity.
+    """Parse a Kubernetes quantity exactly, such as "500m" or "2Gi".
 
     Raises
     ------
@@ -43,7 +43,7 @@ def quantity(text: str) -> Fraction:
 
 
 def measured(text: str) -> Fraction | None:
-    """Exact value of a nonnegative quantity; None if the text is no quantity."""
+    """Parse a nonnegative Kubernetes quantity exactly; None if the text is no quantity."""
     try:
         value = quantity(text)
     except ValueError:
@@ -52,7 +52,7 @@ def measured(text: str) -> Fraction | None:
 
 
 def amount(value: Fraction, resource: str) -> int:
-    """Quantity in the scheduler's integer unit, rounded up: thousandths of a CPU, or single units
-    (bytes, devices) of other resources.
+    """Convert a Kubernetes quantity to the scheduler's integer unit, rounded up: thousandths of a
+    CPU, or single units (bytes, devices) of other resources.
     """
     return -((-value * (1000 if resource == "cpu" else 1)) // 1)

@@ -83,8 +83,7 @@ def is_standard_input(path: str | os.PathLike[str]) -> bool:
 
 
 def read_bytes(path: str | os.PathLike[str]) -> bytes:
-    """Content of a regular file or of standard input ("-" or /dev/stdin), gunzipped if it is a gzip
-    file.
+    """Read a regular file or standard input ("-" or /dev/stdin), gunzipped if it is a gzip file.
 
     Raises
     ------
@@ -116,7 +115,7 @@ def require_regular(path: str | os.PathLike[str]) -> None:
 
 @contextmanager
 def _in_words(where: str) -> Iterator[None]:
-    """Context in which an operating system error becomes InvalidFile with its reason."""
+    """Context that turns an operating system error into InvalidFile with its reason."""
     try:
         yield
     except InvalidFile:
@@ -137,12 +136,12 @@ def _in_words(where: str) -> Iterator[None]:
 
 
 def read_text(path: str | os.PathLike[str]) -> str:
-    """Text of a UTF-8 file; raises the errors of `read_bytes`."""
+    """Read the text of a UTF-8 file; raises the errors of `read_bytes`."""
     return decoded(read_bytes(path), path)
 
 
 def read_toml(path: str | os.PathLike[str]) -> dict[str, Any]:
-    """Content of a TOML file; raises InvalidFile."""
+    """Read the content of a TOML file; raises InvalidFile."""
     try:
         return tomllib.loads(read_text(path))
     except (tomllib.TOMLDecodeError, RecursionError) as error:
@@ -150,7 +149,7 @@ def read_toml(path: str | os.PathLike[str]) -> dict[str, Any]:
 
 
 def decoded(data: bytes, path: str | os.PathLike[str]) -> str:
-    """Text of a file's bytes in UTF-8; raises InvalidFile."""
+    """Decode a file's bytes as UTF-8; raises InvalidFile."""
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError:
@@ -162,9 +161,7 @@ def decoded(data: bytes, path: str | os.PathLike[str]) -> str:
 
 
 def read_lines(path: str | os.PathLike[str], text: str | None = None) -> list[str]:
-    """Lines of a text file, or of its text if that was read before; raises the errors of
-    `read_bytes`.
-    """
+    """Lines of a text file, or of a text read before; raises the errors of `read_bytes`."""
     text = read_text(path) if text is None else text
     require_few(text, "\r\n", "lines", os.fspath(path))
     return text.splitlines()
@@ -215,7 +212,7 @@ def csv_rows(
 
 
 def parse_json(text: str, path: str | os.PathLike[str], wanted: str = "") -> dict[str, Any]:
-    """JSON object of a text; raises the errors of `parse_any_json`."""
+    """Parse the JSON object of a text; raises the errors of `parse_any_json`."""
     content = parse_any_json(text, path, wanted)
     if not isinstance(content, dict):
         known = hint(content)
@@ -235,7 +232,7 @@ def is_version(value: object, version: int) -> bool:
 
 
 def parse_any_json(text: str, path: str | os.PathLike[str], wanted: str = "") -> Any:
-    """JSON value of a text, with finite numbers only.
+    """Parse a JSON text to a value with finite numbers only; raises InvalidFile.
 
     Parameters
     ----------
@@ -317,7 +314,7 @@ def _decoded(text: str, where: str, wanted: str) -> Any:
 
 
 class _Unreadable(Exception):
-    """Message on valid JSON that is not read, to follow the file's name."""
+    """Exception for valid JSON that is not read; its message follows the file's name."""
 
 
 def _refuse(constant: str) -> None:
@@ -354,7 +351,7 @@ _DECODER = json.JSONDecoder(
 
 
 def _from_file(where: str, limit: int) -> bytes:
-    """Content of a regular file; others are not opened, since that may block or have effects."""
+    """Read a regular file; others are not opened, since that may block or have effects."""
     _require_regular(os.stat(where).st_mode, where)
     flags = ("O_NONBLOCK", "O_NOCTTY", "O_CLOEXEC", "O_BINARY")  # those there are on this system
     stream = os.open(where, os.O_RDONLY | sum(getattr(os, name, 0) for name in flags))
@@ -387,7 +384,7 @@ def _from_standard_input(where: str, limit: int) -> bytes:
 
 
 def _read_up_to(stream: int, limit: int, wait: Callable[[], None] = lambda: None) -> bytes:
-    """Content of a stream up to one byte more than the limit; `wait` is called before each part."""
+    """Read a stream up to one byte more than the size limit; `wait` is called before each part."""
     parts: list[bytes] = []
     left = limit + 1
     while left > 0:

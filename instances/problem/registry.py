@@ -38,8 +38,7 @@ class CsvForm:
 
 @dataclass(frozen=True)
 class Problem:
-    """Functions and names of a problem for reading, writing, checking, generating and converting
-    it.
+    """Functions and names of a problem for reading, writing, checking and generating instances.
 
     What reads and draws is named by text, "module:function" inside the package, resolved on use.
     """

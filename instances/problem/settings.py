@@ -74,7 +74,7 @@ def with_settings(
 
 
 def _with_fields(document: str, name: str, kind: type, shown: Collection[str]) -> str:
-    """Docstring in which the entry of a settings parameter is replaced by those of its fields."""
+    """Replace the entry of a settings parameter in a docstring by the entries of its fields."""
     section = re.search(
         r"^(?:Attributes|Parameters)\n-+\n(.*?)(?=^\S[^\n]*\n-{3,}$|\Z)",
         inspect.getdoc(kind) or "",

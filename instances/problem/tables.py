@@ -43,8 +43,8 @@ _SEPARATORS = {",": "", ";": "semicolons", "\t": "tabs", "|": "bars"}
 
 
 def separator(text: str) -> tuple[str, str]:
-    """Separator of a table's cells, found in its header, and the text without Excel's line "sep=;":
-    a comma, else a semicolon, tab or bar, which spreadsheets write where the comma is the decimal
+    """Detect the separator of a table's cells from its header, and drop Excel's line "sep=;": a
+    comma, else a semicolon, tab or bar, which spreadsheets write where the comma is the decimal
     mark.
     """
     first, _, rest = text.partition("\n")
@@ -167,7 +167,7 @@ class CsvRow:
         return self[column]
 
     def place(self, column: str, names: Sequence[str]) -> int:
-        """Index of a cell's text among names, where "3" also means "VM 3"."""
+        """Index of a cell's text in a list of names, where "3" also means "VM 3"."""
         word = self.word(column)
         for index, name in enumerate(names):
             if name == word or (word.isdecimal() and name.endswith(f" {word}")):
@@ -179,8 +179,8 @@ class CsvRow:
         blank: Mapping[str, float] = MappingProxyType({}), cure: str = "",
         text: str | None = None,
     ) -> float:  # fmt: skip
-        """Number of a cell within limits (None: any number, also infinite), or the value of one of
-        the words in `blank`.
+        """Parse the number of a cell within limits (None: any number, also infinite), or the value
+        of one of the words in `blank`.
 
         `text` stands for the cell of a column that has no name of its own.
         """
@@ -200,9 +200,7 @@ class CsvRow:
         return value
 
     def _pointed(self, word: str) -> str:
-        """Text of a number with a decimal point, from one with a decimal comma if the separator is
-        another.
-        """
+        """Replace a decimal comma in a number by a point if the cell separator is no comma."""
         if self.table.delimiter == ",":
             return word
         mark = "," if _DECIMAL_COMMA.fullmatch(word) else "." if "." in word else ""
@@ -215,7 +213,7 @@ class CsvRow:
         return word.replace(",", ".") if mark == "," else word
 
     def whole(self, column: str, scale: int = 1) -> int:
-        """Integer `scale` times the number in a cell, at least 0 and below 2**53."""
+        """Parse the number in a cell times `scale` as an integer, at least 0 and below 2**53."""
         given = self.number(column, AMOUNT)
         value = scale * given
         if value % 1 or value >= LARGEST:
@@ -232,7 +230,7 @@ class CsvRow:
         return int(value)
 
     def exact(self, column: str, limits: Range = AMOUNT) -> Decimal:
-        """Exact decimal number of a cell within limits (at least 0 by default)."""
+        """Parse the exact decimal number of a cell within limits (at least 0 by default)."""
         self.number(column, limits)
         with suppress(InvalidOperation):  # of an exponent beyond all
             value = Decimal(self._pointed(self[column]))
@@ -241,18 +239,18 @@ class CsvRow:
         raise self.wrong(column, f"a number of at most {_MOST_DECIMALS} decimals")
 
     def fraction(self, column: str) -> Fraction:
-        """Exact nonnegative number of a cell as a fraction."""
+        """Parse the exact nonnegative number of a cell as a fraction."""
         return Fraction(self.exact(column))
 
     def wrong(
         self, column: str, expected: str, cure: str = "", text: str | None = None
     ) -> InvalidFile:
-        """Error for a cell whose value is not the expected one."""
+        """Error for a cell of a CSV row whose value is not the expected one."""
         seen = shortened(self[column] if text is None else text)
         return self.error(explain(f", column {column!r}", seen, expected, cure))
 
     def error(self, what: str) -> InvalidFile:
-        """Error for this line; `what` begins with ": " or with a column."""
+        """Error for a line of a CSV file; `what` begins with ": " or with a column."""
         return InvalidFile(f"{self.table.path}, line {self.line}{what}")
 
 
@@ -263,7 +261,7 @@ def read_matrix(
     extra: int = 0,
     text: str | None = None,
 ) -> tuple[list[str], list[str], Floats]:
-    """Row names (the first column), column names, and the (rows, columns) numbers of a table.
+    """Read row names (first column), column names, and the (rows, columns) numbers of a table.
 
     Raises
     ------
@@ -297,7 +295,7 @@ def in_a_line(names: Sequence[str]) -> str:
 
 
 def places_of(names: Sequence[str], among: Sequence[str]) -> list[int]:
-    """Index of each name among others."""
+    """Index of each name in another list of names."""
     place = {name: number for number, name in enumerate(among)}
     return [place[name] for name in names]
 
@@ -309,7 +307,7 @@ def plain_forms() -> dict[str, CsvForm]:
 
 
 def plain_form(path: PathLike) -> str:
-    """Format of a table, or of a folder's main table, by its header.
+    """Find the format of a CSV table, or of a folder's main table, by its header.
 
     Raises
     ------
@@ -369,7 +367,7 @@ def plain_form(path: PathLike) -> str:
 
 
 def tables_of(path: PathLike, main: str, **given: str | None) -> tuple[Path, dict[str, Path]]:
-    """Paths of the main table and of the other tables of a folder that exist.
+    """Paths of a main CSV table and of the other tables, given by option or found in its folder.
 
     Parameters
     ----------
@@ -398,7 +396,7 @@ def _words(header: str) -> set[str]:
 
 
 def unread(path: PathLike, known: Iterable[str]) -> list[str]:
-    """Names of the tables in a folder that no reader uses."""
+    """Names of the CSV tables in a folder that no reader uses."""
     names = set(known)
     if is_standard_input(path) or not os.path.isdir(path):
         return []

@@ -35,7 +35,7 @@ _IN_ASCII = str.maketrans(
 
 
 def in_ascii(text: str) -> str:
-    """Text for an ASCII terminal: signs as words, no accents, "?" for other characters."""
+    """Convert text for an ASCII terminal: signs as words, no accents, "?" for other characters."""
     bare = unicodedata.normalize("NFKD", text.translate(_IN_ASCII))
     kept = "".join(letter for letter in bare if not unicodedata.combining(letter))
     return kept.encode("ascii", errors="replace").decode()
@@ -48,7 +48,7 @@ _OF_TIME = {"ms": 0.001, "s": 1, "m": 60, "min": 60, "h": 3600, "d": 86400}
 
 
 def without_unit(text: str, what: str = "") -> str:
-    """Correction of a number with its unit, such as "5s" or "5%"; "" for other texts.
+    """Hint to give an option's number without its unit, such as "5s" or "5%"; "" for other texts.
 
     Parameters
     ----------
@@ -68,7 +68,7 @@ def without_unit(text: str, what: str = "") -> str:
 
 
 def html_facts(title: str, facts: Mapping[str, object]) -> str:
-    """Names and values as a small HTML table with all text escaped."""
+    """Format names and values as a small HTML table with all text escaped."""
     rows = "".join(
         f"<tr><th>{escape(sanitize_for_terminal(str(name)))}</th><td>{escape(sanitize_for_terminal(str(value)))}</td></tr>"
         for name, value in facts.items()
@@ -77,7 +77,7 @@ def html_facts(title: str, facts: Mapping[str, object]) -> str:
 
 
 def all_printable(value: Any) -> Any:
-    """JSON value in which every text, keys too, is safe to print."""
+    """Make every text in a JSON value, keys too, safe to print."""
     if isinstance(value, str):
         return sanitize_for_terminal(value)
     if isinstance(value, dict):

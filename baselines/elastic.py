@@ -85,7 +85,7 @@ def _in_order(instance: Elastic, utility: Floats) -> Configured:
 
 
 def _placed(instance: Elastic, order: Integers) -> Configured:
-    """Place entries of the table of utilities in an order, each for as many jobs as fit."""
+    """Give jobs configurations in an order of (type, configuration) while devices suffice."""
     from .elastic_kernels import in_order
 
     return Configured.of(in_order(order, *_state(instance)))

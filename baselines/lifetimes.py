@@ -118,7 +118,7 @@ def lifetime_classes(
 def _placed(
     instance: Lifetimes, policy: str, rng: Rng, ties: Ties, lifetimes: Known = "true"
 ) -> Hosts:
-    """Placement by a policy, given by its name in the kernels."""
+    """Place the VMs of a lifetimes instance by a policy, given by its name in the kernels."""
     from ..solvers.lifetimes import placing
 
     n, expected = len(instance.kind), instance.end

@@ -48,7 +48,7 @@ class AdviceSettings:
 
 @dataclass(frozen=True)
 class StateOptions:
-    """How a state is read, and which constraints of it are let go.
+    """Options on how a cluster's state is read, and which constraints of it are released.
 
     A field without a name of its value is an option of the commands whose class gives it one.
 
@@ -108,21 +108,21 @@ class StateOptions:
 
 @dataclass(frozen=True)
 class NodesOptions(StateOptions):
-    """How a state is read, and the prices of its nodes."""
+    """Options on how a cluster's state is read, with the prices of its nodes."""
 
     prices: Annotated[str | None, "TYPES.csv"] = None
 
 
 @dataclass(frozen=True)
 class AddOptions(StateOptions):
-    """How a state is read, and the workloads that are added to it."""
+    """Options on how a cluster's state is read, and the workloads that are added to it."""
 
     add: Annotated[str | None, "PODS"] = None
 
 
 @dataclass(frozen=True)
 class NewOptions(AddOptions):
-    """How a state is read, and the pods that are added to it."""
+    """Options on how a cluster's state is read, and the pods that are added to it."""
 
     replicas: Annotated[int | None, "N", AtLeast(1)] = None
     shape: Annotated[str | None, "AMOUNTS"] = None
@@ -130,7 +130,7 @@ class NewOptions(AddOptions):
 
 @dataclass(frozen=True)
 class ShowOptions:
-    """How an answer is shown.
+    """Options on how an answer about a cluster is shown.
 
     Attributes
     ----------
@@ -242,7 +242,7 @@ class ShowOptions:
 
 @dataclass(frozen=True)
 class PlanOptions(ShowOptions):
-    """How an answer with a plan is shown, where the plan goes, and what to run for it."""
+    """Options on how an answer is shown, where its plan is written, and what runs it."""
 
     plan: Annotated[Path | None, "PLAN.json"] = None
     emit: Annotated[str | None, "FORM"] = None

@@ -30,6 +30,6 @@ def listed(given: list[str] | None) -> list[str]:
 
 
 def require_latex(width: float | None, form: Form) -> None:
-    """Refuse a width for tables that are not in LaTeX, before any work."""
+    """Raise an error if a width is given for tables that are not in LaTeX, before any work."""
     if width is not None and form is not Form.LATEX:
         raise InvalidOption("--width is for tables in LaTeX; add --format latex")

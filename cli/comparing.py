@@ -25,7 +25,7 @@ from .settings_file import read_settings
 @validate_options
 @dataclass(frozen=True)
 class ComparisonSettings:
-    """What is rarely set of a comparison, from the file of `--settings`.
+    """Rarely changed settings of a comparison, from the file of `--settings`.
 
     Attributes
     ----------
@@ -57,7 +57,7 @@ class ComparisonSettings:
 
 @dataclass(frozen=True)
 class Runs:
-    """How the runs of a comparison are done, and where they are kept.
+    """Options on how the runs of a comparison are done, and where their results are kept.
 
     Attributes
     ----------

@@ -32,7 +32,7 @@ def script(shell: Shell) -> str:
 
 
 def prepare() -> None:
-    """Let the command line answer a shell that asks."""
+    """Set up the command line to answer the completion requests of a shell."""
     if VARIABLE in os.environ:
         from typer.completion import completion_init  # type: ignore[attr-defined]
 
@@ -123,5 +123,5 @@ def instances(incomplete: str) -> list[str]:
 
 
 def beginning(words: list[str], incomplete: str) -> list[str]:
-    """Words that begin with the incomplete one, each once."""
+    """Names that begin with the incomplete word, each once."""
     return list(dict.fromkeys(word for word in words if word.startswith(incomplete)))

@@ -22,7 +22,7 @@ from .settings_file import read_several
 @validate_options
 @dataclass(frozen=True)
 class Beside:
-    """Options for output beside the debts.
+    """Options of `fairness` for output other than the table of debts.
 
     Attributes
     ----------

@@ -55,7 +55,7 @@ def given_function(text: str, what: str) -> Callable[..., Any]:
 
 
 def _require_one_name(text: str) -> None:
-    """Refuse what can be no name of a method, and say what was meant."""
+    """Raise InvalidOption for a text that cannot be a method's name, with what was meant."""
     if "," in text:
         names = " ".join(f"-m {name.strip()}" for name in text.split(","))
         raise InvalidOption(f"method is {text!r}; expected one name. Repeat -m: {names}")

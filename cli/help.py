@@ -70,7 +70,7 @@ class Sections(TyperGroup):
     """Group of all commands, whose help lists the commands by purpose."""
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
-        """Write a section for each of `SECTIONS`."""
+        """Write a help section of commands for each of `SECTIONS`."""
         room = formatter.width - 6 - max(map(len, self.commands))
         for title, names in SECTIONS.items():
             with formatter.section(title):
@@ -82,7 +82,7 @@ class Generators(TyperCommand):
     """A command whose help lists the generators of all problems with their options."""
 
     def format_epilog(self, ctx: Any, formatter: Any) -> None:
-        """Write a section a problem, then the examples."""
+        """Write a help section of generators for each problem, then the examples."""
         from ..instances.problem import PROBLEM_NAMES, problem_named
 
         for problem in PROBLEM_NAMES:
@@ -95,7 +95,7 @@ class Readers(TyperCommand):
     """A command whose help lists the formats that are read with their options."""
 
     def format_epilog(self, ctx: Any, formatter: Any) -> None:
-        """Write a section of formats, then the examples."""
+        """Write a help section of file formats, then the examples."""
         from ..instances.problem.registry import known_formats
 
         with formatter.section("Formats, and their options"):

@@ -145,7 +145,7 @@ def convert(
 
 
 def _filling(fill: str, form: str, taken: bool) -> Any:
-    """Argument of a reader for its missing pairs."""
+    """Argument of a reader on how to fill missing pairs, from the option `fill`."""
     from ..analysis.colocation.prediction import predicted_penalties
     from ..instances.problem import InvalidOption
 

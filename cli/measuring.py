@@ -33,7 +33,7 @@ _UNITS = {"": 1.0, "s": 1.0, "min": 60.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 
 
 def _seconds(text: str) -> float:
-    """Seconds of a time such as "90s", "20min" or "2h"."""
+    """Parse a duration such as "90s", "20min" or "2h" to seconds."""
     found = re.fullmatch(r"([0-9]*\.?[0-9]+) *([a-z]*)", text.strip())
     if found is None or found[2] not in _UNITS or float(found[1]) <= 0:
         raise InvalidOption(

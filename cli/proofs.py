@@ -181,7 +181,7 @@ def verify(file: str, proof: Annotated[str, "PROOF.json"], *, patience: Patience
 
 
 def _require_kind(path: str, wanted: str) -> None:
-    """Refuse another document of this package in the place of one, and say which it is."""
+    """Raise an error for a document of another kind than expected, and say which it is."""
     from ..instances.problem import reading
     from ..instances.problem.errors import InvalidFile
 

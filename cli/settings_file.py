@@ -13,14 +13,14 @@ Settings = TypeVar("Settings")
 
 
 def read_settings(kind: type[Settings], path: Path | None) -> Settings:
-    """The settings in a TOML file, whose keys are fields of a dataclass; see `read_several`."""
+    """Read the settings in a TOML file whose keys are a dataclass's fields; see `read_several`."""
     found: Settings = read_several((kind,), path)[0]
     return found
 
 
 def read_several(kinds: Sequence[type[Any]], path: Path | None) -> list[Any]:
-    """The settings in a TOML file, whose keys are fields of several dataclasses, one of each; their
-    defaults without a file.
+    """Read the settings in a TOML file, whose keys are fields of several dataclasses, one object of
+    each; defaults without a file.
 
     Parameters
     ----------

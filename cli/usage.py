@@ -106,7 +106,7 @@ def _given(parameter: Any, arguments: Sequence[str]) -> str:
 
 
 def _no_number(parameter: Any, text: str, whole: bool) -> str:
-    """Say why a text is no number for an option, and what to write."""
+    """Sentence on why a text is no number for an option, and what to write."""
     unit = _UNITS.get(parameter.metavar or "", "")
     expected = f"a {'whole ' * whole}number{f' ({unit})' if unit else ''}"
     cure = without_unit(text, unit)

@@ -14,7 +14,7 @@ from ..instances.problem.registry import check, resolve
 
 @validate_options
 def instance_answer(instance: Instance, built: Any, values: Any = None) -> Solution:
-    """Solution of the instance from a solved model.
+    """Read the solution of an instance from a solved model.
 
     Parameters
     ----------

@@ -62,16 +62,16 @@ class LinearProgram:
 
     @property
     def rows(self) -> int:
-        """Number of rows."""
+        """Number of rows of the program."""
         return len(self.row_lower)
 
     @property
     def columns(self) -> int:
-        """Number of columns."""
+        """Number of columns of the program."""
         return len(self.cost)
 
     def objective(self, point: npt.ArrayLike) -> float:
-        """Objective of a point, computed here and by no solver."""
+        """Objective value of a point, computed here and by no solver."""
         return float(self.cost @ np.asarray(point, dtype=float) + self.offset)
 
     def rounded(self, point: npt.ArrayLike) -> Floats:
@@ -163,7 +163,7 @@ class ProgramBuilder:
         implied: bool = False,
         names: Iterable[str] = (),
     ) -> Integers:
-        """Add columns, bounds and costs numbers or arrays of that length; returns indices."""
+        """Add columns, with bounds and costs as numbers or arrays; returns their indices."""
         shape = (number,)
         spread = [
             np.broadcast_to(np.asarray(value, dtype=float), shape) for value in (lower, upper, cost)
@@ -247,7 +247,7 @@ class ProgramBuilder:
         )
 
     def build(self, offset: float = 0.0) -> LinearProgram:
-        """Make the program; repeated entries of a row are added."""
+        """Build the linear program; repeated entries of a row are added."""
         from scipy.sparse import coo_array
 
         rows, columns, values = _joined(self._triplets, (np.int64, np.int64, float))

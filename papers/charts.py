@@ -64,7 +64,7 @@ def chart(
 
 
 def in_words(series: Series) -> str:
-    """Values of a series in words, or its minimum and maximum if there are many."""
+    """Text of the values of a chart's series, or of their minimum and maximum if there are many."""
     there = [(y, x) for x, y in zip(series.x, series.y, strict=True) if y is not None]
     if not there:
         return "none"
@@ -80,7 +80,7 @@ def in_words(series: Series) -> str:
 
 
 def short(value: Any) -> str:
-    """Number with three significant digits, or as an integer from 1000 on; a text unchanged."""
+    """Format a number with three significant digits, or from 1000 on as an integer."""
     if isinstance(value, str):
         return value
     return f"{value:.3g}" if abs(value) < 1000 else f"{value:.0f}"

@@ -51,7 +51,7 @@ class Finding:
 
     @property
     def reason(self) -> str:
-        """Cause of a difference, what was ruled out, or that none was tested; else empty."""
+        """Cause of a difference to the paper, what was ruled out, or that none was tested."""
         if self.verdict != "differs":
             return ""
         known = self.cause or "no cause was tested"
@@ -81,17 +81,17 @@ def compare(
 
 
 def claim(what: str, holds: bool, note: str = "") -> Finding:
-    """Finding on a sentence of the paper that is true here or not."""
+    """Finding on whether a sentence of the paper is true here."""
     return compare(what, "yes", "yes" if holds else "no", holds, note)
 
 
 def addition(what: str, ours: str, note: str = "") -> Finding:
-    """Finding on a number of ours that the paper does not print."""
+    """Finding on a number that we compute and the paper does not print."""
     return compare(what, "", ours, None, note)
 
 
 def equal(what: str, paper: str, ours: object, note: str = "", cause: str = "") -> Finding:
-    """Finding on a number of the paper, reproduced if ours is the same text."""
+    """Finding on a number of the paper, reproduced if our text is the same."""
     return compare(what, paper, str(ours), str(ours) == paper, note, cause)
 
 
@@ -107,12 +107,14 @@ is of a measured file in the folder of users' copies.
 
 
 def draws(**shorter: Any) -> Variations:
-    """Variations by the seeds 1 to 3; `shorter` are options that make such a run take less time."""
+    """Variations of an experiment by the seeds 1 to 3; `shorter` are options of shorter runs."""
     return {"the draw": {f"seed {seed}": {"seed": seed, **shorter} for seed in (1, 2, 3)}}
 
 
 def each(option: str, *values: Any, **also: Any) -> Mapping[str, Mapping[str, Any]]:
-    """Variations by the values of an option, called OPTION=VALUE, with the same further options."""
+    """Variations of an experiment, OPTION=VALUE, by an option's values, with the same other
+    options.
+    """
 
     def shown(value: Any) -> str:
         return "none" if value is None else f"{value:g}" if isinstance(value, float) else str(value)

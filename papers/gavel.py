@@ -143,7 +143,9 @@ def figure_2(
 
 
 def _read(name: str, throughputs: str | None, jobs: str | None, **more: str | None) -> Accelerators:
-    """Jobs on the three kinds of GPU; raises InvalidOption, naming the file that is missing."""
+    """Read the jobs on three kinds of GPU; raises InvalidOption, naming the file that is
+    missing.
+    """
     for option, path in {"throughputs": throughputs, "jobs": jobs, **more}.items():
         if path is None:
             raise InvalidOption(
@@ -154,7 +156,7 @@ def _read(name: str, throughputs: str | None, jobs: str | None, **more: str | No
 
 
 def _log(path: str, jobs: int) -> tuple[list[float], dict[str, Floats]]:
-    """Seconds, and the throughput of every job, of each method of the published log."""
+    """Run time [s] and every job's throughput of each method in the published log."""
     lines = read_text(path).splitlines()
     try:
         seconds, every = (ast.literal_eval(line) for line in lines[:2])
@@ -171,7 +173,7 @@ def _log(path: str, jobs: int) -> tuple[list[float], dict[str, Floats]]:
 
 
 def _fair(instance: Accelerators) -> Floats:
-    """Throughput (T,) of a job of each type under max-min fairness."""
+    """Throughput (T,) of a job of each type under max-min fair time shares."""
     answer = max_min(instance).solution
     assert isinstance(answer, TimeShares)
     return rates_of(instance, answer)

@@ -237,7 +237,7 @@ def list_tables() -> Iterator[Table]:
 
 
 def listing() -> dict[str, Any]:
-    """Content of `list_tables` as JSON values."""
+    """Content of `list_tables`, all experiments by paper, as JSON values."""
     names = ("name", "place", "what", "data", "substitute", "seconds")
     facts = [{name: getattr(one, name) for name in names} | {"paper": one.paper.title}
              for one in registry.EXPERIMENTS]  # fmt: skip

@@ -88,7 +88,7 @@ def _cards(found: Outcome) -> int:
 
 
 def _profile(row: CsvRow) -> str:
-    """Profile of a slice of a deployment: the first of its size."""
+    """MIG profile of a slice of a deployment: the first profile of its size."""
     profiles = card_named(CARD).profiles
     size = row.whole("Instance size")
     return next(name for name, profile in profiles.items() if profile.compute == size)

@@ -31,7 +31,7 @@ PAPERS: tuple[Paper, ...] = (
 
 
 def _declared(one: Experiment) -> int:
-    """Position of an experiment's module among those declared, whichever was imported first."""
+    """Rank of an experiment's module in the declared order, whichever was imported first."""
     function = getattr(one.function, "func", one.function)  # of a partial function
     return _DECLARED.find(function.__module__.partition("papers.")[2])
 

@@ -30,7 +30,7 @@ def tasks(
     options: Mapping[str, Any] | None = None,
     data: Path | None = None,
 ) -> list[Task]:
-    """Tasks of several experiments, each with those of the options that it takes. Raises
+    """Runs of several experiments, each with those of the options that the experiment takes. Raises
     InvalidFile if `data` is no folder, or holds nothing that any of them reads.
     """
     listed = list(experiments)
@@ -97,7 +97,7 @@ def run_tasks(
 
 
 def _row(task: Task) -> ExperimentRow:
-    """Row of a task without findings; its key identifies experiment, seed, options and data."""
+    """Stored row of a run without findings; its key is experiment, seed, options and data."""
     one, options = task.experiment, dict(task.options)
     files = {}
     for option, path in task.files.items():
@@ -116,7 +116,7 @@ def _row(task: Task) -> ExperimentRow:
 def _run(
     task: Task, fresh: ExperimentRow, figures: Path | None, tables: Path | None, fetch: bool
 ) -> tuple[ExperimentRow, Exception | None]:
-    """Row of one experiment after any error but Ctrl-C, and the error if it failed."""
+    """Run one experiment: its stored row, and the error if it failed; Ctrl-C is passed on."""
     if task.missing and not fetch:
         needs = f"needs {', '.join(task.missing)}: give the folder that holds it with --data"
         return fresh | {"status": "skipped", "skipped": needs}, None

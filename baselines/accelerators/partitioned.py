@@ -71,9 +71,7 @@ def solved_in_parts(
 
 
 def _divided(devices: Integers, parts: int) -> list[Integers]:
-    """Devices of each kind divided as evenly as possible; remainders continue from kind to kind, so
-    that part sizes differ by at most one.
-    """
+    """Divide the devices of each kind over parts whose sizes differ by at most one."""
     ends = np.cumsum(devices) - devices
     number = np.arange(parts)[:, None]
     over = (number - ends) % parts < devices % parts

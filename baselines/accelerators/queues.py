@@ -122,7 +122,7 @@ def allox(
 
 
 class _Places:
-    """Program of assigning jobs to queue positions, and its columns.
+    """Linear program that assigns jobs to positions in the devices' queues, and its columns.
 
     Attributes
     ----------
@@ -173,7 +173,7 @@ def _first(instance: Accelerators, places: _Places, number: Integers) -> Floats:
 
 
 def _queue(instance: Accelerators, rng: np.random.Generator) -> Integers:
-    """Types of the jobs in the order of submission, random within one moment."""
+    """Types of the jobs in the order of submission, random among jobs submitted together."""
     order = rng.permutation(np.repeat(np.arange(instance.types), instance.count))
     return np.asarray(order[np.argsort(-instance.elapsed[order], kind="stable")])
 

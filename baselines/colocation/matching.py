@@ -221,7 +221,7 @@ def roommate_lists(
 
 
 def _lists(instance: Colocation, ties: Ties, rng: np.random.Generator | None) -> TypeLists:
-    """Preference lists of `roommate_lists`, one for all agents of a type if ties go by index."""
+    """Preference lists for `roommate_lists`, one for all agents of a type if ties go by index."""
     from ...solvers.roommates.by_types import type_lists
 
     if ties == "index":
@@ -248,7 +248,7 @@ def _places(cost: Floats) -> Floats:
 
 
 def _marry(instance: Colocation, proposing: Integers) -> Pairing:
-    """Deferred acceptance between `proposing` (T,) agents of each type and the rest."""
+    """Run deferred acceptance between `proposing` (T,) agents of each type and all other agents."""
     receiving = instance.count - proposing
     left, right = np.flatnonzero(proposing), np.flatnonzero(receiving)
     draft = Draft(instance)
@@ -267,13 +267,13 @@ def _marry(instance: Colocation, proposing: Integers) -> Pairing:
 
 
 def _mutual_cost(instance: Colocation, rows: Integers, columns: Integers) -> Floats:
-    """Penalties of `rows` types beside `columns` types, inf where the pair is forbidden."""
+    """Penalties of some types beside some other types, inf where the pair is forbidden."""
     block = np.ix_(rows, columns)
     return np.where(instance.allowed[block], instance.penalty[block], np.inf)
 
 
 def _by_bandwidth(instance: Colocation) -> Integers:
-    """Types by ascending bandwidth, equal ones by index."""
+    """Indices of the types by ascending bandwidth, equal ones by index."""
     if instance.bandwidth is None:
         raise InvalidInstance(
             "bandwidth", "not given",

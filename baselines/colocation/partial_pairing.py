@@ -30,7 +30,7 @@ class Draft:
         self._pairs: list[tuple[int, int, int]] = []
 
     def pair(self, a: int, b: int, number: int) -> None:
-        """Put `number` a-agents beside as many b-agents (2 `number` agents when a = b)."""
+        """Add pairs of `number` a-agents with as many b-agents (2 `number` agents when a = b)."""
         self.remaining[a] -= number
         self.remaining[b] -= number
         self._pairs.append((a, b, number))
@@ -96,8 +96,8 @@ class Draft:
                 self.pair(a, b, number)
 
     def finished(self) -> Pairing:
-        """A feasible pairing: the remaining agents alone, paired with each other, or after repair;
-        raises NoSolution when there is none.
+        """Complete the partial pairing: remaining agents alone, paired with each other, or after
+        repair; raises NoSolution when there is none.
         """
         if self.instance.unpaired is not None:
             self.least_first()
@@ -120,8 +120,6 @@ class Draft:
 
 
 def added_penalty(instance: Colocation, a: int, others: Integers) -> Floats:
-    """Penalty that a pair adds, to 12 decimals: of an a-agent and of each other type beside it; inf
-    when forbidden.
-    """
+    """Penalty that a pair of an a-agent and each type adds, to 12 decimals; inf when forbidden."""
     both = computed_penalty(instance.penalty[a, others] + instance.penalty[others, a])
     return np.where(instance.allowed[a, others], both, np.inf)

@@ -118,15 +118,15 @@ class _Processors:
         self._lone: list[deque[list[int]]] = [deque() for _ in range(instance.types)]
 
     def open(self, a: int, number: int) -> None:
-        """Place `number` a-tasks on a new processor each."""
+        """Place each of `number` tasks of type a on a new processor."""
         self._lone[a].append([self.used, number])
         self.head[a] = self._lone[a][0][0]
         self.used += number
         self.empty -= number
 
     def join(self, b: int, number: int) -> int:
-        """Join at most `number` b-tasks that stand on neighboring processors, lowest first; returns
-        how many.
+        """Place tasks beside at most `number` single b-tasks, lowest processor first; returns how
+        many.
         """
         block = self._lone[b][0]
         number = min(number, block[1])

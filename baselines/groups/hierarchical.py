@@ -72,7 +72,7 @@ Kinds = dict[tuple[int, ...], int]
 def _matched(
     instance: Groups, place: int, count: Integers, machines: int, clock: Clock
 ) -> Kinds | None:
-    """Groups of one class of machines, stage by stage; None if a stage has no matching."""
+    """Groups of one class of machines by repeated matching; None if a stage has no matching."""
     seats = int(instance.seats[place])
     spare = machines * seats - int(count.sum())
     kinds: Kinds = {(kind,): int(count[kind]) for kind in np.flatnonzero(count).tolist()}
@@ -96,7 +96,7 @@ def _matched(
 def _stage(
     instance: Groups, place: int, kinds: Kinds, wanted: dict[int, int], last: bool, clock: Clock
 ) -> Kinds | None:
-    """Match groups into a number of each size, at least penalty."""
+    """Merge groups into a number of groups of each size, at least total penalty."""
     # 1. pairs of groups whose sizes add up to a target
     groups = list(kinds)
     size = np.array([len(group) for group in groups])

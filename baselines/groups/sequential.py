@@ -109,7 +109,7 @@ class _Machines:
         self.empty = len(places)
 
     def kind(self, place: int, types: tuple[int, ...]) -> int:
-        """Index of a kind of machine; new ones come last."""
+        """Index of the kind of machines with given contents; new ones come last."""
         key = place, types
         if key not in self.known:
             at = self.known[key] = len(self.kinds)
@@ -142,7 +142,7 @@ class _Machines:
 
 
 def _placed(instance: Groups, jobs: Integers, tolerance: int | None) -> Grouping:
-    """Place the jobs in turn, greedily or under a tolerance; another grouping where that fails."""
+    """Place jobs in turn, greedily or under a tolerance; another grouping where that fails."""
     machines = _Machines(instance)
     for kind, many in runs(jobs):
         while many > 0:
@@ -184,7 +184,7 @@ def _key(machines: _Machines, at: int, kind: int, tolerance: int | None) -> tupl
 def _choice(
     machines: _Machines, kind: int, tolerance: int | None
 ) -> tuple[int, tuple[int, int, int]] | None:
-    """Machine that a job of a type takes, with its key; None if it may join none."""
+    """Kind of machine that a job of a type joins, with its sort key; None if it may join none."""
     many = len(machines.kinds)
     added = machines.added[:many, kind]
     could = (machines.number[:many] > 0) & (added < FORBIDDEN)

@@ -98,7 +98,7 @@ def greedy_oracle(
 def _rounded(
     market: Market, cores: Floats, rounding: Rounding, time_limit: float | None
 ) -> Allocation | Outcome:
-    """Shares rounded to integer cores if requested, with the stop of the rounding."""
+    """Allocation with shares rounded to integer cores if requested, and why rounding stopped."""
     allocation, stop = round_until(market, Allocation(cores), rounding, time_limit)
     return (
         Outcome(allocation, None, Status.FEASIBLE, stop) if rounding == "least-envy" else allocation

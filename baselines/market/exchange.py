@@ -128,7 +128,7 @@ def exchange_modified(
 
 @dataclass(frozen=True, eq=False)
 class _Game:
-    """Bidding game of jobs that can use a second core; bids of the others are fixed."""
+    """Bidding game of the jobs that can use a second core, with the other bids fixed."""
 
     scaled_market: ScaledMarket
     first: Floats
@@ -160,7 +160,7 @@ class _Game:
         return np.maximum(spend(floor, threshold, jobs.user, jobs.budget), self.least)
 
     def regret(self, bids: Floats, best: Floats) -> float:
-        """Largest gain of a user by its best bids, relative to its utility then."""
+        """Largest relative gain in utility of a user by its best bids."""
         others = self.others(bids)
         now, then = self.utilities(bids, others), self.utilities(best, others)
         return float(np.max(1 - ratio(now, then, 1.0), initial=0.0))
@@ -221,7 +221,7 @@ def _played(
     rounding: Rounding,
     clock: Clock,
 ) -> Outcome:
-    """Play the game round by round; a move returns the next bids, and whether they are the last."""
+    """Play the bidding game round by round; a move returns new bids and whether they are last."""
     validate_rounding(instance, rounding, clock.left)
     market = ScaledMarket.of(instance)
     game = _Game(market, equal_bids(market), LEAST_BID)

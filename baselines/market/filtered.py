@@ -82,7 +82,7 @@ def greedy_filtered(
 def _greedy(
     market: Market, jobs: Integers, total: Integers, counts: Integers, predicted: Floats
 ) -> Floats:
-    """Give each server's cores one by one along the predicted curves."""
+    """Give each server's cores one by one to the largest gain on predicted speedup curves."""
     points = np.concatenate([[0], counts])
     cores = np.zeros(market.jobs)
     order = np.argsort(market.server[jobs], kind="stable")

@@ -87,7 +87,7 @@ def place(
 
 @compiled
 def nth(values: Array, least: int, n: int) -> int:
-    """Index of the n-th entry, from 0, among those of at least `least`."""
+    """Index of the n-th (from 0) entry of an array that is at least `least`."""
     for index in range(len(values)):
         if values[index] >= least:
             if n == 0:
@@ -98,7 +98,7 @@ def nth(values: Array, least: int, n: int) -> int:
 
 @compiled
 def points(policy: int, cluster: Cluster, i: int, m: int, free: Array, room: Array) -> int:
-    """Integer score from 0 of server m for a VM of type i, -1 where it does not fit."""
+    """Integer score from 0 of server m for a VM of type i by a policy, -1 where it does not fit."""
     if not cluster.allowed[i, cluster.kind[m]] or (cluster.demand[i] > free).any():
         return -1
     if room.max() < cluster.share[i] or (room == cluster.units).sum() < cluster.cards[i]:
@@ -148,7 +148,7 @@ def packing(cluster: Cluster, i: int, m: int, room: Array) -> int:
 
 @compiled
 def tightest(room: Array, share: int) -> int:
-    """Card with the least room for a share, ties to the first."""
+    """Card with the least room that is enough for a share, ties to the first."""
     best = -1
     for card in range(len(room)):
         if room[card] >= share and (best < 0 or room[card] < room[best]):

@@ -126,8 +126,8 @@ def fair_slots(
 
 
 def require_time(vms: float, each: float, time_limit: float | None) -> None:
-    """Raise TimeLimitTooShort when to place so many VMs one by one, each in so many seconds, takes
-    longer than the time limit, or `MOST_SECONDS` without one.
+    """Raise TimeLimitTooShort if placing VMs one by one takes longer than the time limit, or than
+    `MOST_SECONDS` without one.
     """
     most = MOST_SECONDS if time_limit is None else time_limit
     if vms * each > most:
@@ -139,7 +139,7 @@ def require_time(vms: float, each: float, time_limit: float | None) -> None:
 
 
 def _require_few(instance: Packing, cluster: Cluster, time_limit: float | None) -> None:
-    """Refuse more VMs than there is time to place one by one."""
+    """Raise TimeLimitTooShort for more VMs than there is time to place one by one."""
     fits = (instance.capacity[:, None, :] // np.maximum(instance.demand, 1)).astype(float)
     fits[:, instance.demand == 0] = np.inf
     vms = np.minimum(instance.server_count @ fits.min(axis=2), cluster.cap).sum()
@@ -183,7 +183,7 @@ def fill_elastic(
 def _server(
     free: Integers, size: Integers, weight: np.ndarray, rule: str, rng: np.random.Generator
 ) -> int:
-    """Server that takes a VM of this size, -1 when none can."""
+    """Server that a rule chooses for a VM of this size, -1 when none can hold it."""
     room = (free >= size).all(axis=1)
     if not room.any():
         return -1

@@ -167,7 +167,7 @@ def _decreasing(instance: Packing, rule: Literal["first", "best"]) -> Placement:
 
 
 def _filled(instance: Packing, rule: Literal["dot", "L2"], time_limit: float | None) -> Placement:
-    """Fill one server after the other, choosing the next VM by a rule."""
+    """Fill one server after the other, choosing the next VM by a score."""
     problem = presolved(instance)
     if not instance.has_constraints:
         require_time(problem.vms, A_VM * problem.demand.size, time_limit)

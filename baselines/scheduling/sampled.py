@@ -108,7 +108,7 @@ def rand(
 
 @validate_options
 def validate_orderings(orderings: Orderings, organizations: int) -> None:
-    """Refuse numbers of random orders, or of organizations, that RAND cannot take."""
+    """Raise InvalidOption for numbers of random orders or organizations too large for RAND."""
     if organizations > 62:
         raise InvalidOption(
             f"RAND takes at most 62 organizations; there are {organizations}. Merge some"
@@ -121,9 +121,7 @@ def validate_orderings(orderings: Orderings, organizations: int) -> None:
 
 
 def sample_orderings(orders: list[npt.NDArray[np.int64]]) -> Sampling:
-    """Coalitions that occur when organizations join in these orders, and their coefficients in N
-    phi.
-    """
+    """Coalitions met when organizations join in these orders, and their coefficients in N phi."""
     k = len(orders[0])
     count: dict[int, list[int]] = {}
     for order in orders:
@@ -148,8 +146,8 @@ def guarantee(
     orderings: Annotated[int, AtLeast(1)],
     confidence: Annotated[float, Range(above=0, below=1)],
 ) -> dict[str, float | str | bool]:
-    """Guarantee of theorem 5.6 for N orders: epsilon by the printed formula, and by two-sided
-    Hoeffding.
+    """Accuracy epsilon that theorem 5.6 guarantees RAND with N orders, by the printed and a
+    two-sided Hoeffding formula.
 
     Printed: N = k^2 / epsilon^2 ln(k / (1 - lambda)). Two-sided Hoeffding with a union over
     organizations: N = k^2 / (2 epsilon^2) ln(2 k / (1 - lambda)). An epsilon of 1 or more promises

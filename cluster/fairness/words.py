@@ -81,7 +81,7 @@ def fairness_lines(judged: Fairness) -> list[str]:
 
 
 def amount(hours: float) -> str:
-    """Format unit-hours with three significant digits."""
+    """Format a number of unit-hours with three significant digits."""
     if abs(hours) >= 100:
         return f"{hours:,.0f}"
     return f"{hours:.3g}"
@@ -213,7 +213,7 @@ def alone_words(judged: Fairness, u: int) -> str:
 
 
 def rests_on(judged: Fairness) -> Iterator[str]:
-    """Sentences on the assumptions of the numbers, and on what is not modelled."""
+    """Sentences on the assumptions of a fairness analysis, and on what it does not model."""
     accounts = judged.found
     if accounts.deferred:
         yield (
@@ -255,7 +255,7 @@ def _number(judged: Fairness, machines: int) -> str:
 
 
 def _not_seen(unit: Unit) -> str:
-    """Sentence on what the model ignores, by the unit that is counted."""
+    """Sentence on the resources that the fairness analysis ignores, by the unit that is counted."""
     if unit.resource == "cpu":
         return "memory, GPUs, licenses and reservations are not seen"
     others = {"mem": "CPUs, GPUs", "billing": "CPUs, GPUs and memory by themselves"}

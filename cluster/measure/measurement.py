@@ -85,7 +85,7 @@ class MeasurementRequest:
 
     @classmethod
     def once(cls, jobs: Sequence[Job], outputs: Sequence[str]) -> MeasurementRequest:
-        """Request in which each job runs once, to its end or its timeout."""
+        """Build a request in which each job runs once, to its end or its timeout."""
         limits = [math.inf if job.timeout is None else job.timeout for job in jobs]
         return cls(list(jobs), limits, outputs=list(outputs))
 

@@ -222,9 +222,7 @@ class Profiler:
     def _worth(
         self, opened: list[Cell], standings: dict[Cell, CellProgress]
     ) -> tuple[list[Cell], str]:
-        """Open cells that can be finished in the remaining time, and a sentence about the
-        others.
-        """
+        """Unfinished pairs of jobs for which time remains, and a sentence on the others."""
         seconds = self._seconds(self._with_alone(opened))
         rounds = MOST_LOOKS
         if self.settings.budget is not None:
@@ -242,7 +240,7 @@ class Profiler:
         )
 
     def _round(self, cells: list[Cell]) -> bool:
-        """Run one round of the given cells; return False if the budget ended it."""
+        """Run one round of the given pairs of jobs; return False if the budget ended it."""
         done: set[Cell] = set()
         if self.cut:
             done = self._done_in(self.number)
@@ -296,7 +294,7 @@ class Profiler:
         return look.state
 
     def _done_in(self, number: int) -> set[Cell]:
-        """Cells that a round already contains."""
+        """Pairs of jobs, and jobs alone, that a round of measurements already contains."""
         place = {job: at for at, job in enumerate(self.ids)}
         cells = set()
         for look in self.rows.looks(self.place):

@@ -129,7 +129,7 @@ class JobProfiles:
         )
 
     def document(self) -> dict[str, Any]:
-        """Convert to plain JSON."""
+        """Convert the profiles of jobs to plain JSON values."""
         found, jobs = self.estimates, range(len(self.names))
 
         def entry(a: int, c: int) -> dict[str, Any]:
@@ -173,7 +173,7 @@ class JobProfiles:
         return [*blocks, self._jobs()]
 
     def _block(self, columns: Sequence[int]) -> Table:
-        """Table of some columns of the matrix."""
+        """Table of some columns of the penalty matrix."""
         names = ("control" if c == CONTROL else f"{c + 1}" for c in columns)
         head = [Column("job"), *(Column(name, numeric=True) for name in names)]
         rows = tuple(
@@ -303,8 +303,8 @@ def profile_of(
 def _voids(
     failed: list[Failed], place: dict[int, int], good: dict[tuple[tuple[int, ...], str], float]
 ) -> dict[Cell, str]:
-    """Pairs (and jobs alone) that failed twice in one round and never succeeded since, with the
-    reason.
+    """Pairs of jobs (and jobs alone) that failed twice in a round and not succeeded since, with
+    why.
     """
     times = Counter(visit[:4] for visit in failed)
     voids: dict[Cell, str] = {}

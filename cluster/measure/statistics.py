@@ -119,7 +119,7 @@ class Observations:
         return None if near is None else paired_loss(seconds, near[1], covered)
 
     def fresh(self, row: int, now: float) -> bool:
-        """Return whether a job was run alone in the last hour."""
+        """Return whether a job was run alone within the last hour."""
         return self._nearest(self._references.get(row, []), now) is not None
 
     def seconds(self, run: tuple[int, float, float, float]) -> float:
@@ -303,12 +303,12 @@ class Estimates:
 
     @cached_property
     def half(self) -> Floats:
-        """Half width of each interval (the wider side), shape (T, T + 1)."""
+        """Half width (T, T + 1) of each penalty's interval (the wider side)."""
         return np.maximum(self.high - self.mid, self.mid - self.low)
 
     @property
     def known(self) -> Booleans:
-        """Whether both entries of each pair were measured, shape (T, T)."""
+        """Whether both penalties of each pair of jobs were measured, shape (T, T)."""
         measured: Booleans = np.isfinite(self.mid[:, :CONTROL])
         return measured & measured.T
 

@@ -125,7 +125,7 @@ class _Member:
             os._exit(127)
 
     def ended(self, status: int, usage: Any, end: float, left_behind: int) -> None:
-        """Record the end of a run."""
+        """Record the end of a run of a command."""
         code = os.waitstatus_to_exitcode(status)
         self.pid = 0
         with self.why as stream:
@@ -323,7 +323,7 @@ def _pressure() -> float | None:
 
 
 def main() -> None:
-    """Answer requests until there are no more."""
+    """Serve the requests to run jobs that the parent process sends, until there are no more."""
     supervisor = _Supervisor()
     with suppress(_Left):
         for line in iter(sys.stdin.buffer.readline, b""):

@@ -76,7 +76,7 @@ class Question:
 
 @dataclass(frozen=True)
 class Proved:
-    """Value of an answer with its lower or upper bounds.
+    """Objective value of an answer with its lower or upper bound.
 
     Attributes
     ----------
@@ -212,7 +212,7 @@ class Answer:
         return 1 - self.nodes.value / len(self.in_use) if self.in_use else 0.0
 
     def document(self) -> dict[str, Any]:
-        """Convert to plain JSON values, by field name, without empty fields."""
+        """Convert an answer to plain JSON values by field name, without empty fields."""
         titles = [pod.title for pod in self.state.pods]
         pairs = ((each.name, getattr(self, each.name)) for each in fields(self))
         return {

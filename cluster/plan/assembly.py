@@ -59,7 +59,7 @@ class Translation:
 
     @property
     def waiting_servers(self) -> int:
-        """Number of artificial servers on which one pending pod each may wait."""
+        """Number of artificial servers, on each of which one pending pod may wait."""
         return int(self.instance.server_count.sum()) - len(self.nodes)
 
 

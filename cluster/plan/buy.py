@@ -126,8 +126,8 @@ def _only(grown: ClusterState, of: Mapping[str, int], used: Collection[str]) -> 
 def _checked(
     grown: ClusterState, of: Mapping[str, int], found: Found
 ) -> tuple[ClusterState, dict[int, str]]:
-    """State with the new nodes in use, and the nodes of the pending pods in an order that passes
-    the filters.
+    """Check an answer by the filters: the state with the new nodes in use, and the pending pods'
+    nodes in an order that passes.
     """
     targets = {} if found.count is None else targets_of(grown, found.plan, found.count)
     final, able = _only(grown, of, {*targets.values()}), can_arrive(grown)
@@ -170,7 +170,7 @@ def _with_more(
 
 def _bounds(relaxed: Translation, waiting: int, work: SolveBudget) -> tuple[int, Fraction]:
     """Lower bounds on the number of pods left pending, and on the cost of nodes if at most
-    `waiting` are.
+    `waiting` are left pending.
     """
     least, instance = 0, relaxed.instance
     if waiting:  # by number alone: sums of money beside what waiting costs lose digits

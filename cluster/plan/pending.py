@@ -154,7 +154,7 @@ def _surely_nowhere(
 
 
 def _counted_in_doubt(pod: Pod) -> set[str]:
-    """Reasons of refusal that may be wrong because the pod may request less than was read."""
+    """Reasons to refuse a pod that may be wrong because the pod may request less than was read."""
     unread = pod.unsupported_constraints
     volumes = (name for name in pod.requests if limitless(name) and ("volumes", SHARED) in unread)
     cards = [CARD] * any(kind == SHARES for kind, _ in unread)
@@ -191,7 +191,7 @@ def standing_still(state: ClusterState) -> ClusterState:
 
 
 def vouched(state: ClusterState, released: Collection[str]) -> ClusterState:
-    """Copy a state whose pending pods have no constraints of the released kinds."""
+    """Copy a state without the released kinds of constraints of its pending pods."""
 
     def free(pod: Pod) -> Pod:
         left = tuple(each for each in pod.unsupported_constraints if each[0] not in released)

@@ -125,7 +125,7 @@ def _reasons(one: Answer) -> Iterator[str]:
 
 
 def _use(one: CardUse) -> str:
-    """Sentence on the GPUs of a resource, and in which pieces they are free."""
+    """Sentence on the number of GPUs of a resource, and in which pieces they are free."""
     pieces = sorted(((free, nodes) for free, nodes in one.pieces.items() if free), reverse=True)
     words = [f"{free} on {plural(nodes, 'node')}" for free, nodes in pieces]
     text = f"{_number_of(one.resource, one.total)} ({one.resource}): {one.used} in use, {one.free}"
@@ -134,7 +134,7 @@ def _use(one: CardUse) -> str:
 
 
 def _parts(found: Answer, domains: Mapping[str, int | None], topology: str) -> Iterator[PagePart]:
-    """Tables of the page: free pieces, topology domains, and the nodes of the pods of a gang."""
+    """Tables on GPUs: free pieces, topology domains, and the nodes of a gang's pods."""
     rows = [
         (one.resource, f"{free} free", nodes) for one in found.room
         for free, nodes in sorted(one.pieces.items(), reverse=True)

@@ -74,7 +74,7 @@ def drain_answer(found: Answer) -> Shown:
 
 
 def _remarks(found: Answer) -> Iterator[tuple[str, str]]:
-    """For each pod on an emptied node, its name and its new node or what blocks it."""
+    """Remark on each pod of an emptied node: its name and its new node, or what blocks it."""
     state, targets = found.state, {} if found.plan is None else found.plan.targets
     for number in found.pods:
         pod = state.pods[number]
@@ -132,7 +132,7 @@ def safe_answer(found: Answer) -> Shown:
 
 
 def _others(losses: Iterable[Answer]) -> str:
-    """Sentence on the losses that are not safe, and on those that are not known."""
+    """Sentence on the losses of nodes that are not safe, and on those that are not known."""
     names = grouped((str(loss.status), loss.name) for loss in losses)
     never, unknown = names.get("False", ()), names.get("None", ())
     words = f"; {len(never)} cannot (proved): {some(never, 3)}" * bool(never)
@@ -140,7 +140,7 @@ def _others(losses: Iterable[Answer]) -> str:
 
 
 def _without(loss: Answer) -> str:
-    """Sentence on the pods of a loss that fit nowhere, and why."""
+    """Sentence on the pods of a lost node or domain that fit nowhere, and why."""
     state, fits = loss.state, loss.fits
     titles = [state.pods[n].title for n in loss.pods if n not in loss.arrivals]
     sure = f"{'no more' if fits.value == fits.bound else f'at most {fits.bound}'} fit, proved"

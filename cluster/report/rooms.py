@@ -77,7 +77,7 @@ def buy_answer(found: Answer) -> Shown:
 
 
 def _cost(found: Answer) -> Proved:
-    """Cost of the nodes to buy, and its proved bound."""
+    """Sentence on the cost of the nodes to buy, and its proved lower bound."""
     assert found.cost is not None
     return found.cost
 

@@ -123,7 +123,7 @@ def nodes_answer(advice: Answer) -> Shown:
 
 
 def sure_of_moves(advice: Answer) -> str:
-    """Phrase on whether the number of moves is proved minimal, and the number of waves."""
+    """Phrase on whether a plan's number of moves is proved minimal, and the number of waves."""
     stay = f" while the pinned {advice.state.workload_noun}s stay" * bool(advice.pinned)
     bounds = advice.moves.bound, advice.moves.pinned
     sure = fewest(len(advice.targets), *bounds, stay)
@@ -298,7 +298,7 @@ def pending_places(advice: Answer, most: int) -> list[tuple[str, str]]:
 
 
 def ordering(advice: Answer) -> Iterator[str]:
-    """Sentences on the order of the moves."""
+    """Sentences on the order of a plan's moves."""
     state, order = advice.state, advice.order
     aside = [state.pods[m.pod].title for wave in order.waves for m in wave if m.temporary]
     if aside:

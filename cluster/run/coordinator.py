@@ -43,7 +43,7 @@ _TICK = 0.5  # seconds between two looks at whether an epoch is due
 
 @dataclass
 class _Running:
-    """Running group: rows of its jobs in the store, and their predicted penalties."""
+    """Group of jobs that runs: rows of its jobs in the store, and their predicted penalties."""
 
     group: PlacedGroup
     jobs: list[int]
@@ -243,13 +243,13 @@ class Coordinator:
     def _ready(
         self, group: PlacedGroup, losses: list[tuple[float, float, float]]
     ) -> tuple[_Running, list[QueuedJob]]:
-        """Record a group before it starts, and return it with its commands by seat."""
+        """Record a group of jobs before it starts, and return it with its commands by seat."""
         jobs = self.queue_store.jobs(group.jobs)
         ordered = [jobs[number] for number in group.jobs]
         return _Running(group, [self._job_row(job) for job in ordered], losses), ordered
 
     def _begin(self, here: _Running, ordered: Sequence[QueuedJob]) -> None:
-        """Start a group on its machine."""
+        """Start a group of jobs on its machine."""
         self._running[here.group.id] = here
         for number in here.group.jobs:
             self.jobs.attempts[number] += 1
@@ -376,7 +376,7 @@ class Coordinator:
         self._hear_cut([Ended(group, None, "it was cut") for group in self._running])
 
     def _hear_cut(self, ended: Sequence[Ended]) -> None:
-        """Record the results of killed groups; a killed attempt does not count."""
+        """Record the results of killed groups of jobs; a killed attempt does not count."""
         for one in ended:
             for number in self._running[one.group].group.jobs:
                 self.jobs.attempts[number] = min(self.jobs.attempts[number], MOST_ATTEMPTS - 1)

@@ -19,7 +19,7 @@ from ..measure.topology import Seats
 
 @dataclass(frozen=True)
 class Ended:
-    """Outcome of a group: its measurement, or why nothing is known of its end."""
+    """Outcome of a group of jobs: its measurement, or why nothing is known of its end."""
 
     group: str
     visit: Measurement | None
@@ -44,7 +44,7 @@ class Machines(Protocol):
         """Collect the outcomes of ended groups, waiting up to `seconds` for the first."""
 
     def end_all(self) -> None:
-        """Kill all groups that still run."""
+        """Kill all groups of jobs that still run."""
 
 
 class Dispatcher:
@@ -97,7 +97,7 @@ class Dispatcher:
             return outcomes
 
     def end_all(self) -> None:
-        """Kill all groups that still run."""
+        """Kill all groups of jobs that still run."""
         for computer in self._computers.values():
             computer.end()
 

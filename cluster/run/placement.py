@@ -93,7 +93,7 @@ class ActionRecommender:
     alpha: float
 
     def advised(self, reading: Reading) -> int:
-        """Number of agents in pairs that break away."""
+        """Number of agents in pairs who are advised to break away."""
         read = self._uncertainty(reading)
         return blocking_pairs(self.instance, self.pairing, self.alpha, uncertainty=read).agents
 

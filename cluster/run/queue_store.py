@@ -131,7 +131,7 @@ class QueueStore:
             )
 
     def entries(self, which: str = "1", values: Sequence[Any] = ()) -> list[Entry]:
-        """Entries that satisfy a condition, the oldest first."""
+        """Queue entries that satisfy a condition, the oldest first."""
         return [
             Entry(row[0], row[1], row[2], bool(row[3]), *row[4:])
             for row in self.store.rows(
@@ -219,11 +219,11 @@ class QueueStore:
             )
 
     def running(self) -> list[PlacedGroup]:
-        """Groups without a recorded end."""
+        """Groups of jobs without a recorded end."""
         return self._groups("placed.state = 'running'")
 
     def _groups(self, which: str, values: Sequence[Any] = ()) -> list[PlacedGroup]:
-        """Groups that satisfy a condition, in the order of their starts."""
+        """Groups of jobs that satisfy a condition, in the order of their starts."""
         jobs: dict[tuple[str, int, str], list[int]] = defaultdict(list)
         for *group, job in self.store.rows(
             "SELECT placed.id, epoch, machine, queued FROM placed JOIN seat ON placed = placed.id "

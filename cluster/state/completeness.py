@@ -129,7 +129,7 @@ def accepted(state: ClusterState, codes: Iterable[str]) -> tuple[StateWarning, .
 
 
 def cut_list(items: Fields) -> list[StateWarning]:
-    """Warning if a list was truncated by a limit."""
+    """Warning if an exported list of objects was truncated by a limit."""
     about = items.of("metadata")
     if not about.text("continue"):
         return []

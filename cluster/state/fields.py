@@ -52,11 +52,11 @@ class Fields:
         return InvalidFile(explain(f"{self.place}: {name}", shortened(seen), expected, cure))
 
     def of(self, name: str) -> Fields:
-        """Return a field that is an object."""
+        """Return the field of a name, which must be an object."""
         return Fields(self._get(name, dict, {}), f"{self.place}: {name}")
 
     def many(self, name: str) -> list[Fields]:
-        """Return a field that is a list of objects."""
+        """Return the field of a name, which must be a list of objects."""
         found = self._get(name, list, [])
         for place, entry in enumerate(found):
             if not isinstance(entry, dict):
@@ -64,7 +64,7 @@ class Fields:
         return [Fields(entry, f"{self.place}: {name}[{n}]") for n, entry in enumerate(found)]
 
     def text(self, name: str, empty: str = "") -> str:
-        """Return a field that is a string."""
+        """Return the field of a name, which must be a string."""
         found: str = self._get(name, str, empty)
         return found
 
@@ -80,7 +80,7 @@ class Fields:
         return found
 
     def whole(self, name: str, empty: int = 0) -> int:
-        """Return a field that is an integer."""
+        """Return the field of a name, which must be an integer."""
         found: int = self._get(name, int, empty)
         return found
 

@@ -197,7 +197,7 @@ def _named(item: Fields, kind: str, where: str) -> Fields:
 
 
 def _amounts(fields: Fields) -> Counter[str]:
-    """Quantities by name, in billionths, rounded up as the API does."""
+    """Convert quantities by resource name to billionths, rounded up as the Kubernetes API does."""
     found = Counter[str]()
     for name, given in fields.content.items():
         value = measured(given if isinstance(given, str) else repr(given))

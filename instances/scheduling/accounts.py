@@ -91,7 +91,7 @@ class Accounts:
         return replace(self, log=finer, settings=replace(self.settings, machines=parts * total))
 
     def span(self, begin: int | None = None, length: int | None = None) -> tuple[Log, Settings]:
-        """The log, and a window's settings from `begin`, to the export's end without a length."""
+        """The log, and a window's settings from `begin` on; without a length to the log's end."""
         first = self.log.begin if begin is None else begin
         whole = max(1, self.log.over - first)
         settings = replace(self.settings, begin=begin, length=whole if length is None else length)

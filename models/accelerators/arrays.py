@@ -16,7 +16,7 @@ from ..program import LinearProgram, ProgramBuilder, Term
 
 
 class Prices(NamedTuple):
-    """Prices of a step of each job, a device of each kind, and the time of each job.
+    """Dual prices of each job's steps, of a device of each kind, and of the time of each job.
 
     Attributes
     ----------
@@ -32,7 +32,7 @@ class Prices(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class ShareProgram:
-    """Linear program whose first columns are the placements, each in a unit of its own.
+    """Linear program of time shares: its first columns are the placements, in units of their own.
 
     The first D rows say what there is of each kind of device, the next that of the jobs of each
     type, each divided by it; the last are the throughputs of types, each divided by what its unit
@@ -61,8 +61,8 @@ class ShareProgram:
         point: Floats,
         others: tuple[Integers, Integers, Floats] | None = None,
     ) -> TimeShares:
-        """Time shares of a point, with given shares of the other types (types, kinds of device,
-        shares), scaled to satisfy the limits exactly.
+        """Time shares from the values of the columns, with given shares of the other types (types,
+        kinds of device, shares), scaled to satisfy the limits exactly.
         """
         first, second, device = (each[self.placements] for each in instance.placements[:3])
         share = point[: len(first)] * self.width
@@ -73,7 +73,7 @@ class ShareProgram:
         return within_limits(instance, first, second, device, share)
 
     def prices(self, instance: Accelerators, row_dual: Floats) -> Prices:
-        """Prices from the dual values of the rows."""
+        """Dual prices of the time-share program, from the dual values of its rows."""
         kinds, types = len(instance.devices), self.types
         device, job, step = np.split(row_dual, [kinds, kinds + len(types)])
         jobs, there = np.maximum(instance.count[types], 1), instance.count[types] > 0
@@ -98,8 +98,9 @@ def share_program(
     types: Integers | None = None,
     others: Floats | None = None,
 ) -> ShareProgram:
-    """Maximize theta such that each job of a type has at least floor + theta x rate times its
-    `unit` of throughput; with `cost`, minimize the cost such that each has the floor.
+    """Build the program that maximizes theta such that each job of a type has at least floor +
+    theta x rate times its `unit` of throughput; with `cost`, minimize the cost such that each job
+    has the floor.
 
     Parameters
     ----------
@@ -131,7 +132,7 @@ def share_program(
     columns = builder.columns(len(width), cost=0.0 if cost is None else cost[chosen] * width)
 
     def of_types(amount: Floats, one: Floats, two: Floats) -> list[Term]:
-        """Coefficients of each placement in the rows of its types, divided by an amount."""
+        """Coefficients of each placement in the throughput rows of its types over an amount."""
         return [
             (row[first], columns, width * one / amount[first]),
             (row[second[pair]], columns[pair], (width * two / amount[second])[pair]),

@@ -20,7 +20,7 @@ ORDERED_UP_TO = 200_000
 
 @dataclass(frozen=True, eq=False)
 class AdmissionProgram:
-    """Program whose first columns are an assignment.
+    """Integer program of job admission whose first columns are an assignment.
 
     Attributes
     ----------
@@ -54,7 +54,7 @@ class AdmissionProgram:
         return len(self.job) + len(self.pair)
 
     def assignment(self, point: Floats) -> Assignment:
-        """Assignment of a point, with cores rounded; a pair without a core is dropped."""
+        """Assignment from column values, with cores rounded; a pair without a core is dropped."""
         used_cores = np.round(point[len(self.job) : self.shared]).astype(np.int64)
         cores = np.zeros((self.jobs, self.types), dtype=np.int64)
         machine = np.full(self.jobs, -1)
@@ -64,7 +64,7 @@ class AdmissionProgram:
         return Assignment(machine, cores)
 
     def whole(self, point: Floats, tolerance: float = 1e-6) -> bool:
-        """Whether the cores of a point are integers."""
+        """Whether the columns that count cores have integer values."""
         used_cores = point[len(self.job) : self.shared]
         return bool(np.abs(used_cores - np.round(used_cores)).max(initial=0.0) <= tolerance)
 

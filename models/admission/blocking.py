@@ -24,7 +24,7 @@ from .arrays import AdmissionProgram, assignment_program
 
 @dataclass(frozen=True, eq=False)
 class BlockingProgram:
-    """Program with blocking pairs, and the point of an assignment.
+    """Integer program of job admission with variables for blocking pairs.
 
     Attributes
     ----------
@@ -36,7 +36,7 @@ class BlockingProgram:
     levels: tuple[Floats, ...] = field(repr=False)
 
     def point(self, instance: Admission, assignment: Assignment) -> Floats:
-        """All columns of an assignment: its blocking pairs, and a w that excludes the others."""
+        """Column values of an assignment: its blocking pairs, and a w that excludes the others."""
         first = self.base.point(assignment)
         assert first is not None  # every pair that can hold a core has a column
         found = blocking_pairs(instance, assignment)

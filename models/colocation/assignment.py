@@ -16,7 +16,7 @@ from .gain_sets import UNPAIRED
 
 @dataclass(frozen=True, eq=False)
 class PairingProgram:
-    """Linear program whose first columns are a pairing.
+    """Linear program whose first columns count the pairs and single jobs of a pairing.
 
     Attributes
     ----------
@@ -39,14 +39,14 @@ class PairingProgram:
     flagged: Integers = field(default_factory=lambda: np.zeros(0, dtype=np.int64), kw_only=True)
 
     def pairing(self, point: Floats) -> Pairing:
-        """Pairing of a point of the program."""
+        """Pairing that the first columns of a program's solution describe."""
         whole = np.round(np.asarray(point)[: len(self.first) + len(self.alone)]).astype(np.int64)
         single = np.zeros(self.types, dtype=np.int64)
         single[self.alone] = whole[len(self.first) :]
         return Pairing(self.first, self.second, whole[: len(self.first)], single)
 
     def point(self, pairing: Pairing) -> Floats:
-        """Point of a pairing, with the other columns as low as the rows allow."""
+        """Column values of a pairing, with the other columns as low as the rows allow."""
         number = np.zeros((self.types, self.types))
         number[pairing.first, pairing.second] = pairing.pairs
         chosen = np.concatenate(
@@ -56,7 +56,7 @@ class PairingProgram:
 
 
 class Assignment:
-    """Columns and rows common to all programs, and the number of a-agents beside b by column."""
+    """Columns and rows that all pairing programs share, with the agents counted by each column."""
 
     def __init__(self, instance: Colocation, keep: Booleans | None = None) -> None:
         self.instance = instance
@@ -81,7 +81,7 @@ class Assignment:
         self._assign(present)
 
     def _list_entries(self) -> None:
-        """List the agents of each column: an entry per side of a pair or job alone, by type."""
+        """List the agents of each column: an entry per side of a pair or single job, by type."""
         apart = ~self.loop
         kind = np.concatenate([self.first, self.second[apart], self.alone])
         order = np.argsort(kind, kind="stable")
@@ -96,7 +96,7 @@ class Assignment:
         self._ends = np.searchsorted(self.kind, np.arange(self.instance.types + 1))
 
     def _assign(self, present: Booleans) -> None:
-        """Add rows: every agent is placed once, and at most as many run alone as machines allow."""
+        """Add rows that place every agent once, and at most as many alone as machines allow."""
         place = np.cumsum(present) - 1
         count = self.instance.count[present].astype(float)
         self.builder.block(place[self.kind], self.column, self.agents, count, count)
@@ -106,7 +106,7 @@ class Assignment:
 
     @property
     def cost(self) -> Floats:
-        """Total penalty of all agents, by column."""
+        """Total penalty of the agents that one unit of each column places."""
         penalty = self.instance.penalty
         pairs = penalty[self.first, self.second] + penalty[self.second, self.first]
         return np.concatenate([pairs, np.full(len(self.alone), self.instance.single_penalty)])
@@ -127,7 +127,7 @@ class Assignment:
         return self.partner[here], self.column[here], self.agents[here]
 
     def room(self, a: int) -> Floats:
-        """Number of a-agents for which each partner of `beside` has room."""
+        """Maximum number of a-agents beside each partner of `beside`, by the partners' numbers."""
         partner, _, agents = self.beside(a)
         count = self.instance.count
         pairs = np.where(partner == UNPAIRED, count[a], np.minimum(count[a], count[partner]))
@@ -137,7 +137,7 @@ class Assignment:
     def finish(
         self, cost: Floats, others: Callable[[Floats], Floats] | None = None
     ) -> PairingProgram:
-        """Program with this objective (padded with zeros)."""
+        """Build the program with this objective (padded with zeros)."""
         base = self.builder.build()
         padded = np.zeros(base.columns)
         padded[: len(cost)] = cost
@@ -153,7 +153,7 @@ class Assignment:
 def repair_program(
     instance: Colocation, partial: Pairing, keep: Booleans | None = None, weight: float = 100.0
 ) -> PairingProgram:
-    """Minimize changes of a partial pairing, then total penalty.
+    """Program that completes a partial pairing with fewest changes, then least penalty.
 
     Parameters
     ----------
@@ -188,7 +188,7 @@ def repair_program(
 
 @validate_options
 def penalty_program(instance: Colocation, keep: Booleans | None = None) -> PairingProgram:
-    """Minimize the total penalty of all agents (n times the mean).
+    """Build the program that minimizes the total penalty of all agents (n times the mean).
 
     Parameters
     ----------

@@ -37,7 +37,7 @@ def agent_program(
     *,
     penalty: bool = True,
 ) -> PairingProgram:
-    """Minimize the number of blocking agents, or the blocking pairs of the agent in most.
+    """Program that minimizes blocking agents, or the largest number of an agent's blocking pairs.
 
     Parameters
     ----------
@@ -60,14 +60,16 @@ def agent_program(
 
 @validate_options
 def agent_terms(instance: Colocation) -> int:
-    """Upper bound on the entries of an `agent_program`, which determine the time to make it."""
+    """Upper bound on the entries of an `agent_program`, which determine its build time."""
     return len(instance.present) ** 3
 
 
 def _minimax(
     shared: Assignment, sets: GainSets, counts: WillingCounts, most: int | None
 ) -> np.ndarray:
-    """Add K (blocking pairs of the worst agent), at most `most`, and a row per pair of types."""
+    """Add a column for the largest number of blocking pairs of an agent, at most `most`, and a row
+    per pair of types.
+    """
     builder, willing = shared.builder, counts.columns(shared)
     upper = float(shared.instance.agents if most is None else most)
     allowed = builder.columns(1, upper=upper, integer=True)

@@ -18,7 +18,7 @@ to 1e-9, and slacks of few agents may be as near to each other.
 
 @dataclass(frozen=True, eq=False)
 class FairProgram(PairingProgram):
-    """Pairing program with rows on both sides of each type's mean penalty.
+    """Pairing program with rows that bound each type's mean penalty from both sides.
 
     Attributes
     ----------

@@ -39,7 +39,7 @@ def order_program(
     objective: Literal["blocking", "penalty", "none"] = "blocking",
     steps: Annotated[int, AtLeast(2, "steps a type")] | None = None,
 ) -> PairingProgram:
-    """Minimize blocking pairs, or total penalty with at most `most` of them.
+    """Program that minimizes blocking pairs, or penalty with at most `most` of them.
 
     Parameters
     ----------
@@ -101,7 +101,7 @@ def order_program(
 
 @validate_options
 def order_terms(instance: Colocation, most: int | None = None, steps: int | None = None) -> int:
-    """Upper bound on the step pairs of an `order_program`, which determine the time to make it."""
+    """Upper bound on the entries of an `order_program`, which determine its build time."""
     count = instance.count
     for least in (steps, None if most is None else most + 2):
         count = count if least is None else np.minimum(count, least)
@@ -201,5 +201,5 @@ def _all_pairs(
 
 
 def _within(number: Integers) -> Integers:
-    """Concatenated ranges 0, 1, ... up to each number."""
+    """Concatenate the ranges 0, 1, ..., n - 1 for each number n."""
     return np.arange(number.sum()) - np.repeat(np.cumsum(number) - number, number)

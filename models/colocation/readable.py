@@ -22,7 +22,7 @@ from ...instances.problem.option_types import validate_options
 
 @validate_options
 def predictor(instance: Colocation) -> Any:
-    """Minimize the mean penalty of agents.
+    """Pyomo model that minimizes the mean penalty of the agents.
 
     Sets `types` (those with agents), `pairs` (allowed, a <= b); variables `x[a, b]` processors with
     such a pair, `single[a]` jobs without a co-runner; expressions `beside[a, b]` a-agents beside b,
@@ -77,7 +77,7 @@ def predictor(instance: Colocation) -> Any:
 def stable_model(
     instance: Colocation, alpha: float = 0.0, alpha_mode: AlphaMode = "penalty-points"
 ) -> Any:
-    """Minimize the mean penalty of pairings without a blocking pair.
+    """Pyomo model that minimizes the mean penalty of pairings without a blocking pair.
 
     Adds `willing[a, c]`, the a-agents who would leave for c, and the 0/1 variables `anyone[a, c]`
     that are 1 where there are any; sets of partners whom a would leave for c and for d, one inside
@@ -112,7 +112,7 @@ def stable_model(
 def fewest_model(
     instance: Colocation, alpha: float = 0.0, alpha_mode: AlphaMode = "penalty-points"
 ) -> Any:
-    """Minimize the number of blocking pairs, by the order encoding.
+    """Pyomo model that minimizes the number of blocking pairs, by the order encoding.
 
     Adds `willing[a, c]`, the a-agents who would leave for c; the 0/1 variables `reached[a, c, t]`,
     1 where there are t of them or more; and `both[a, c, t, u]`, 1 where t a-agents would leave for

@@ -38,7 +38,7 @@ def stable_program(
     one: bool = False,
     keep: Booleans | None = None,
 ) -> PairingProgram:
-    """Minimize total penalty without a blocking pair, or with at most one.
+    """Build the program that minimizes total penalty without a blocking pair, or with at most one.
 
     With z = 1 where s > 0 (a 0/1 chain along the nested sets): z[a, G(a, c)] + z[c, G(c, a)] <= 1
     for every two types that could block, and at most one a-agent would leave for another a-agent.
@@ -207,9 +207,7 @@ def blocking_program(
 
 @dataclass(frozen=True)
 class _Chain:
-    """Prefix sums of one type: columns s, their upper bounds, how many agents its partners have
-    room for, and where each partner joins.
-    """
+    """Prefix sums, along one type's preference order, of the agents beside its worst partners."""
 
     type: int
     levels: Integers
@@ -222,7 +220,7 @@ class _Chain:
 
 
 class _Chains:
-    """Prefix sums of every type that can block.
+    """Prefix sums of the partners of every type that can form blocking pairs.
 
     Attributes
     ----------
@@ -255,7 +253,7 @@ class _Chains:
         self._leave_own_out(shared, at_most_one_of_own)
 
     def _leave_own_out(self, shared: Assignment, at_most_one_of_own: bool) -> None:
-        """Add a column for each W[a, c] = s[a, G] - the a-agents beside c."""
+        """Add a column for the willing agents of type a that are not beside c, for each W[a, c]."""
         here, there = self.own = np.nonzero(self.sets.own & self.sets.blocks)
         count = shared.instance.count
         beside = np.where(
@@ -282,12 +280,12 @@ class _Chains:
         return self.value_of_pair(sums)[self.own] - self._each * chosen[self._beside]
 
     def shared(self, chain: _Chain) -> Booleans:
-        """Which levels of a chain equal a W of some pair."""
+        """Whether each prefix sum of a chain equals the willing agents of some pair of types."""
         whole = self.sets.blocks[chain.type] & ~self.sets.own[chain.type]
         return np.isin(chain.levels, self.sets.size[chain.type, whole])
 
     def sums(self, chosen: Floats) -> list[Floats]:
-        """Value of every chain's s, from the columns of a pairing."""
+        """Values of the prefix sums of every chain, from the columns of a pairing."""
         return [
             np.cumsum(
                 np.bincount(chain.step, chain.agents * chosen[chain.column], len(chain.levels) + 1)
@@ -307,9 +305,7 @@ class _Chains:
 
 
 def _flags(builder: ProgramBuilder, chain: _Chain, needed: Booleans) -> tuple[Integers, Booleans]:
-    """For each s that needs one, the column that is 1 when s > 0 (s itself when it cannot exceed
-    1), and which of them are new columns.
-    """
+    """Columns that are 1 when a prefix sum is positive, and which of them are new columns."""
     several = needed & (chain.most > 1)
     z = chain.s.copy()
     z[several] = builder.columns(int(several.sum()), upper=1.0, integer=True)
@@ -322,7 +318,7 @@ def _flags(builder: ProgramBuilder, chain: _Chain, needed: Booleans) -> tuple[In
 def _product_of_flags(
     builder: ProgramBuilder, product: Integers, left: Integers, right: Integers
 ) -> None:
-    """Add product = left right for 0/1 columns, as three rows each."""
+    """Add columns equal to the product of two 0/1 columns, with three rows each."""
     builder.at_most(0.0, (product, 1.0), (left, -1.0))
     builder.at_most(0.0, (product, 1.0), (right, -1.0))
     builder.at_most(1.0, (left, 1.0), (right, 1.0), (product, -1.0))

@@ -29,7 +29,7 @@ def configuration_program(
     left: Integers | None = None,
     idle: bool = True,
 ) -> tuple[LinearProgram, Integers, Integers]:
-    """Maximize total worth (as a minimization), with a column for each finite entry of `worth`.
+    """Program that maximizes the total worth of jobs' configurations (stated as a minimization).
 
     Parameters
     ----------

@@ -24,7 +24,7 @@ from ..program import LinearProgram, ProgramBuilder
 
 @dataclass(frozen=True, eq=False)
 class Columns:
-    """Kinds of groups on classes of machines.
+    """Columns of a program of groupings: each is a kind of group on a class of machines.
 
     Attributes
     ----------
@@ -65,7 +65,7 @@ class Columns:
         return len(self.where)
 
     def some(self, chosen: npt.NDArray[Any]) -> Columns:
-        """Subset of the columns by mask."""
+        """Subset of the kinds of groups by mask."""
         return Columns(self.members[chosen], self.where[chosen], self.lost[chosen], self.limits)
 
     def program(
@@ -134,7 +134,7 @@ class Columns:
         return found
 
     def grouping(self, instance: Groups, number: Integers) -> Grouping:
-        """Grouping of a number of machines (N,) for each group; equal classes are used in order."""
+        """Grouping with a number of machines (N,) for each group; equal classes filled in order."""
         used = np.flatnonzero(number)
         members, where, many = self.members[used], self.where[used], number[used].tolist()
         left = instance.limits.copy()
@@ -152,8 +152,8 @@ class Columns:
 
 
 def columns_of(instance: Groups) -> Columns:
-    """All kinds of groups that the jobs can form, without forbidden ones; raises InvalidOption when
-    there are too many to list, see `groups_listed`.
+    """List all kinds of groups that the jobs can form, without forbidden ones; raises InvalidOption
+    when there are too many, see `groups_listed`.
     """
     alike = instance.alike
     limits = np.bincount(alike, weights=instance.limits, minlength=len(alike)).astype(np.int64)

@@ -25,7 +25,7 @@ from .columns import Columns
 
 @dataclass(frozen=True, eq=False)
 class Chains:
-    """Groups with a type, sorted by its penalty in them, and full groups that can block.
+    """Groups that contain each type, sorted by its penalty, and full groups that can block.
 
     A *chain* is a class of machines and a type, numbered class * types + type. Its groups stand
     behind each other, those first in which the type loses most.
@@ -52,7 +52,7 @@ class Chains:
     prefix: Integers
 
     def part(self, chain: int, end: int) -> tuple[Integers, Integers]:
-        """First groups of a chain, and how often each contains the type."""
+        """First groups of a type's chain, and how often each contains the type."""
         inside = slice(self.first[chain], self.first[chain] + end)
         return self.column[inside], self.times[inside]
 
@@ -91,7 +91,7 @@ def chains_of(instance: Groups, columns: Columns, every: Columns, least: int) ->
 
 @dataclass(frozen=True, eq=False)
 class CoreProgram:
-    """Program for the least penalty over some kinds of groups, without a blocking group.
+    """Program that minimizes penalty over kinds of groups such that no group blocks.
 
     Attributes
     ----------
@@ -117,7 +117,7 @@ class CoreProgram:
 def core_program(
     instance: Groups, columns: Columns, every: Columns, least: int, *, costs: bool = True
 ) -> CoreProgram:
-    """Program of groupings of some groups that no group blocks.
+    """Build the program of groupings from given kinds of groups that no group blocks.
 
     Parameters
     ----------

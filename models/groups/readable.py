@@ -22,7 +22,7 @@ from .columns import columns_of
 
 @validate_options
 def predictor(instance: Groups) -> Any:
-    """Minimize the mean penalty of jobs.
+    """Pyomo model that minimizes the mean penalty of the jobs.
 
     Sets `types` (those with jobs), `classes`, `groups` (class and name, such as "2 web + batch":
     those that may be formed); variables `x[c, S]` machines of class c that hold the group S;
@@ -85,7 +85,7 @@ def predictor(instance: Groups) -> Any:
 
 @validate_options
 def core_model(instance: Groups, alpha: Alpha = 0.0) -> Any:
-    """Minimize the mean penalty of groupings that no group blocks at alpha.
+    """Pyomo model that minimizes the mean penalty of groupings that no group blocks at alpha.
 
     Adds `willing[c, S, a]`, the jobs of type a on class c that would gain more than alpha in the
     full group S there, and the 0/1 variables `enough[c, S, a]` that are 1 where they are as many as

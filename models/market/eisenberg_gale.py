@@ -54,7 +54,7 @@ class EisenbergGale:
 
 @validate_options
 def eisenberg_gale(market: Market, utility: Family = "amdahl", rho: float = 0.5) -> EisenbergGale:
-    """Make the program for a market and a family of utilities; weights start at the budgets."""
+    """Build the Eisenberg-Gale program of a market and a utility family, weighted by budgets."""
     import cvxpy as library
 
     cvxpy: Any = library
@@ -89,7 +89,7 @@ def serial_work(market: Market) -> Floats:
 def amdahl_utilities(
     market: Market, job: Integers, share: cvxpy.Variable, sum_users: csr_array, serial: Floats
 ) -> tuple[cvxpy.Expression, Floats, list[Any]]:
-    """Users' utilities in units of `scale`, that scale, and the cones that define them.
+    """Amdahl utilities of the users in units of `scale`, that scale, and their cone constraints.
 
     Jobs with f = 0 run at full speed and add a constant.
     """

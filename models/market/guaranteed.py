@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class Guaranteed:
-    """Program with guaranteed utilities, and its variables.
+    """Market program in which users have guaranteed utilities, with its variables.
 
     Attributes
     ----------
@@ -47,7 +47,7 @@ class Guaranteed:
 
 
 def guaranteed(market: Market, static: Floats, index: float | None) -> Guaranteed:
-    """Make the program for a market with a job that can use a second core.
+    """Build the program of guaranteed utilities for a market with a job that can use two cores.
 
     Parameters
     ----------

@@ -25,7 +25,7 @@ UNHURRIED_COLUMNS = 500
 
 @dataclass(frozen=True, eq=False)
 class CoreColumns:
-    """Columns of a program over integer cores.
+    """Columns of a market program over integer cores: one for each job and core.
 
     Attributes
     ----------
@@ -47,7 +47,7 @@ class CoreColumns:
 
 
 def require_small(market: Market, time_limit: float | None) -> None:
-    """Refuse a market too large for the programs, or too large without a time limit."""
+    """Refuse a market too large for integer programs, or too large without a time limit."""
     total = np.floor(market.capacity + 1e-9)
     number = total[market.server[market.useful]].sum()
     if number > MOST_COLUMNS:

@@ -18,8 +18,7 @@ ON_FACE = 1e-9
 
 @dataclass(frozen=True, eq=False)
 class FluidProgram:
-    """Linear program whose first columns are the work y[k, l, p], class by class and memory by
-    memory.
+    """Linear program whose first columns are work y[k, l, p] of class k, data at l, on processor p.
 
     Attributes
     ----------
@@ -35,7 +34,7 @@ class FluidProgram:
     total: int | None = None
 
     def flow(self, instance: Numa, point: Floats, throughput: float) -> Flow:
-        """Flows of a point, scaled so that each class and memory sends its share."""
+        """Task flows from column values, scaled so that each class and memory sends its share."""
         kinds, places = instance.classes, instance.processors
         work = np.maximum(point[: kinds * places * places], 0.0).reshape(kinds, places, places)
         total = work.sum(axis=2, keepdims=True)
@@ -53,7 +52,7 @@ class FluidProgram:
 
 @validate_options
 def throughput_program(instance: Numa) -> FluidProgram:
-    """Maximize the throughput that any placement can sustain (the cost is its negative)."""
+    """Program that maximizes the throughput of any placement (its cost is the negative)."""
     builder, work = _work(instance, None)
     total = builder.columns(1, cost=-1.0, names=["throughput"])
     owed = _owed(instance, 1.0)
@@ -69,7 +68,7 @@ def throughput_program(instance: Numa) -> FluidProgram:
 
 @validate_options
 def power_program(instance: Numa, throughput: float, energy: Floats) -> FluidProgram:
-    """Minimize link power [W] at a throughput [tasks/s]; `energy` (K, D) as of `link_energy`."""
+    """Program of least link power [W] at a throughput [tasks/s]; `energy` as of `link_energy`."""
     builder, work = _work(instance, energy)
     owed = _owed(instance, throughput)
     builder.block(_supply_rows(instance), work, 1.0, owed, owed)

@@ -17,7 +17,7 @@ SPARE = ((0.005, 16.0), (0.005, 12.0), (0.01, 8.0), (0.02, 4.0), (0.05, 1.0))
 
 @dataclass(frozen=True, eq=False)
 class Aggregate:
-    """Aggregate program with the indices of its columns.
+    """Program of packing aggregated by class of servers, with the indices of its columns.
 
     Attributes
     ----------
@@ -56,7 +56,7 @@ def aggregate_program(packing: RuledPacking, penalty: int) -> Aggregate:
 
 @dataclass(frozen=True, eq=False)
 class Moves:
-    """Aggregate program of moves, with the indices of its columns.
+    """Program that maximizes the VMs that stay, aggregated by class of servers, with its columns.
 
     Attributes
     ----------
@@ -147,7 +147,7 @@ def moves_program(
 def _building(
     packing: RuledPacking, penalty: int, weight: float, spare: float = 0.0
 ) -> tuple[ProgramBuilder, int, Integers, Integers, Integers]:
-    """Aggregate program with `weight` for a cost of 1, and its columns as in `Aggregate`.
+    """Build the program aggregated by class, with `weight` per unit of cost, and its columns.
 
     spare : how much what stays empty counts.
     """

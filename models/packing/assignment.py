@@ -135,7 +135,7 @@ def _on_cards(
     room: int,
     rules: RulesOnServers,
 ) -> None:
-    """Add the shares on cards that integer demands leave: number of each size on each card."""
+    """Add to the CP-SAT model the number of shares of each size on each card of a server."""
     units = rules.card_units
     taken = demand[:, rules.card_column].tolist()
     pairs = [(n, entry) for n, entry in zip(taken, row, strict=True) if n and entry is not None]

@@ -15,7 +15,7 @@ from .rules import Integers
 
 @dataclass(frozen=True, eq=False)
 class CardPacking:
-    """Servers with cards, and VMs that may be placed on them.
+    """Packing problem of servers with cards, and VMs that may be placed on them.
 
     Attributes
     ----------
@@ -46,7 +46,7 @@ class CardPacking:
 
 @dataclass(frozen=True, eq=False)
 class CardsProgram:
-    """Program of cards with the indices of its columns and rows.
+    """Program of packing VMs on servers with cards, with the indices of its columns and rows.
 
     Attributes
     ----------

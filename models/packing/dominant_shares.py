@@ -80,7 +80,7 @@ def utilization_program(
 def level_program(
     combination: list[Integers], servers: Integers, cap: Floats, steps: list[tuple[Integers, int]]
 ) -> tuple[LinearProgram, list[Integers], Integers]:
-    """Feasibility of placements that give a number of users a number of VMs, in integers only.
+    """Integer feasibility program: placements that give a number of users a number of VMs each.
 
     Parameters
     ----------
@@ -116,7 +116,7 @@ def share_program(
     reached: list[float],
     tolerance: float,
 ) -> tuple[LinearProgram, list[Integers], Integers]:
-    """Maximize the sum of the k + 1 least shares, given the sums of the least 1 ... k.
+    """Program that maximizes the sum of the k + 1 least shares, given those of the least 1 ... k.
 
     The sum of the k least of x is max over t of k t - sum max(0, t - x_i) (Ogryczak and Tamir
     2003), so that levels 1, 2, ... maximized one after the other give the leximin of the shares.

@@ -135,7 +135,7 @@ def _forbid_idling(
     order: list[int] | None,
     stuck: list[bool] | None,
 ) -> None:
-    """Add: if a server is empty, no strategy of its class fits the caps after its moves."""
+    """Add: an empty server's class has no strategy that fits the caps after its moves."""
     before: list[int] = []
     for c in order or range(len(combination)):
         before.append(c)

@@ -18,7 +18,7 @@ Spreads = tuple[tuple[tuple[int, ...], int, tuple[int, ...]], ...]
 
 @dataclass(frozen=True, eq=False)
 class RulesOnServers:
-    """Placement rules as a model reads them.
+    """Placement rules of a packing in the form in which optimization models read them.
 
     Attributes
     ----------
@@ -45,7 +45,7 @@ class RulesOnServers:
 
 @dataclass(frozen=True, eq=False)
 class RuledPacking(RulesOnServers):
-    """Packing with rules, as the aggregate program reads it.
+    """Packing with placement rules in the form in which the aggregated program reads it.
 
     Attributes
     ----------

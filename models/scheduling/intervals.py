@@ -26,7 +26,7 @@ relaxation is tighter, and CP-SAT then proves small instances up to a hundred ti
 
 @dataclass(frozen=True, eq=False)
 class Nearness:
-    """Allowed distance of schedules from given utilities.
+    """Allowed distance of a schedule's utilities from given ones.
 
     Attributes
     ----------
@@ -161,7 +161,7 @@ def interval_model(
 
 @dataclass(frozen=True, eq=False)
 class _Entry:
-    """Variables of one job on machines of one speed.
+    """CP-SAT variables of one job on machines of one speed.
 
     Attributes
     ----------
@@ -238,7 +238,7 @@ class _Entry:
 def _add_times(
     model: cp_model.CpModel, entries: list[_Entry], width: list[int], machines: int
 ) -> None:
-    """Add a row for each time: jobs that run then take no more machines than there are."""
+    """Add a constraint for each time: running jobs take no more machines than there are."""
     running: dict[int, list[Any]] = {}
     for entry, wide in zip(entries, width, strict=True):
         for start, x in entry.at.items():

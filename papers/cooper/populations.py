@@ -171,7 +171,7 @@ class Setting:
         return [self.population(draw, **more) for draw in range(self.draws)]
 
     def paired(self, name: str, population: Colocation, draw: int) -> Pairing:
-        """Pairing of a population by a policy, whose own draws depend on `draw` alone."""
+        """Pair a population by a policy, whose own random draws depend on `draw` alone."""
         policy = policies(self.order, self.ties)[name]
         rng = np.random.default_rng([self.seed, draw, POLICIES.index(name)])
         return policy(population, rng=rng)
@@ -231,13 +231,13 @@ def unblocked(population: Colocation) -> Pairing | None:
 
 
 def all_unblocked(populations: Iterable[Colocation]) -> Rows:
-    """Populations that have an unblocked pairing, each with the one of least mean penalty."""
+    """Populations with a pairing without blocking pairs, each with the one of least penalty."""
     found = [(entry, unblocked(entry)) for entry in populations]
     return [(entry, answer) for entry, answer in found if answer is not None]
 
 
 def mean_bars(rows: Rows) -> Floats:
-    """Mean penalty (T,) of each type over the populations with it; NaN if there are none."""
+    """Mean penalty (T,) of each type over the populations that contain it; NaN if none does."""
     table = np.stack([type_penalties(population, pairing) for population, pairing in rows])
     present = ~np.isnan(table)
     total, number = np.where(present, table, 0.0).sum(axis=0), present.sum(axis=0)
@@ -279,7 +279,7 @@ def spread(values: Floats) -> str:
 def within_deviation(
     samples: Mapping[Any, Floats],
 ) -> tuple[dict[Any, float], tuple[list[float], list[float]]]:
-    """Means of samples, and the ends of an interval of one standard deviation about each."""
+    """Means of samples, each with the interval of one standard deviation about it."""
     mean = {name: float(values.mean()) for name, values in samples.items()}
     low, high = (
         [mean[name] + sign * float(values.std()) for name, values in samples.items()]
@@ -291,7 +291,7 @@ def within_deviation(
 def listed(
     values: Mapping[str, float], form: str = ".2f", scale: float = 1.0, unit: str = ""
 ) -> str:
-    """Numbers by name, as the text of a table cell."""
+    """Format numbers with their names for a table cell."""
     return ", ".join(f"{name} {scale * value:{form}}{unit}" for name, value in values.items())
 
 

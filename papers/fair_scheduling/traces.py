@@ -135,13 +135,13 @@ def figure_10(
 
 
 def _apart(distance: Floats) -> float:
-    """Largest less smallest of the rules' means; `distance` is (rules, windows)."""
+    """Largest less smallest mean distance of the rules; `distance` is (rules, windows)."""
     mean = distance.mean(axis=1)
     return float(mean.max() - mean.min())
 
 
 def _drawn_again(first: Floats, last: Floats, resamples: int = 2000) -> tuple[float, float]:
-    """Bootstrap interval (95 %) of how much farther apart the rules are in `last`."""
+    """Bootstrap interval (95 %) of how much the spread of the rules' means grows in `last`."""
     windows = np.random.default_rng(0).integers(0, first.shape[1], (resamples, first.shape[1]))
     low, high = np.percentile(
         [_apart(last[:, drawn]) - _apart(first[:, drawn]) for drawn in windows], [2.5, 97.5]
@@ -185,7 +185,7 @@ def _conclusions(start: str, ours: dict[str, float], paper: dict[str, float]) ->
 def _rows(
     found: Study, start: str, paper: dict[str, Row], others: Mapping[Any, Study]
 ) -> Iterator[Finding]:
-    """Findings on each rule's mean beside the printed one; the other start is a possible cause."""
+    """Findings on each rule's mean beside the printed one; the start may cause differences."""
     counts = (
         f"{found.contended_windows} of {found.windows} windows contended, "
         f"{found.without_work} without work drawn again"

@@ -285,7 +285,7 @@ def _least(row: Mapping[str, float]) -> str:
 
 
 def _near(one: float, other: float) -> bool:
-    """Return whether two figures count as equal: within points, or a share for large scores."""
+    """Return whether two figures of a table count as equal, within points or a share."""
     return abs(one - other) <= max(LEVEL_POINTS, EQUAL_SPEED * abs(other))
 
 
@@ -308,7 +308,7 @@ def _bounds(first: Sequence[Admission], time_limit: float) -> list[float]:
 
 
 def _finding(name: str, printed: Sequence[float], ours: Sequence[float]) -> Finding:
-    """Finding on our means of a metric: which levels, and whether their ordering, hold."""
+    """Finding on our means of a metric: which printed values, and whether their ordering, hold."""
     speed = name == "speed_score"
     # 1. The levels.
     paper, here = np.array(printed), np.array(ours)
@@ -341,7 +341,7 @@ def _finding(name: str, printed: Sequence[float], ours: Sequence[float]) -> Find
 
 
 def _in_words(names: Sequence[str], values: Sequence[float], metric: str) -> str:
-    """Values by name, as the text of a table cell."""
+    """Format values with their names for a table cell."""
     digits = 0 if metric == "speed_score" else 1
     return ", ".join(
         f"{name} {value:.{digits}f}" for name, value in zip(names, values, strict=True)
@@ -349,7 +349,7 @@ def _in_words(names: Sequence[str], values: Sequence[float], metric: str) -> str
 
 
 def _mean(rows: Sequence[dict[str, float]], name: str) -> float:
-    """Mean over the simulations in which a metric is defined, shares in percent."""
+    """Mean of a metric over the simulations in which it is defined, shares in percent."""
     values = [row[name] for row in rows if name in row]
     scale = 1.0 if name in ("speed_score", "total_speed", "blocking_pairs") else 100.0
     return float(np.mean(values)) * scale

@@ -219,7 +219,7 @@ def _sharing_claims(table: Table) -> Iterator[Finding]:
 
 
 def _markets(seed: int, largest: int, draws: int) -> Iterator[tuple[int, list[Market]]]:
-    """Populations by number of users, each on as many servers."""
+    """Random markets by number of users, each with as many servers."""
     for n in (n for n in _POPULATIONS if n <= largest):
         generators = [np.random.default_rng([seed, n, draw]) for draw in range(draws)]
         yield n, [population(users=n, servers=n, rng=rng) for rng in generators]
@@ -238,7 +238,7 @@ def _answer(
 def _users_chart(
     number: str, title: str, label: str, table: Table, strong: str, **more: object
 ) -> Chart:
-    """Chart of a value of every mechanism by number of users, the series `strong` thick."""
+    """Chart of a value of every mechanism over the number of users, the series `strong` thick."""
     rows = {name: {n: row[name] for n, row in table.items()} for name in next(iter(table.values()))}
     return chart(f"market-figure-3.{number}", title, "users (and servers)", label, rows,
         style="line+points", strong=[strong], x_scale="log", **more)  # type: ignore[arg-type]  # fmt: skip

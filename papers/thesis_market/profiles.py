@@ -61,7 +61,7 @@ on_profile = partial(
 @validate_options
 @dataclass(frozen=True)
 class Times:
-    """Run times over core counts, from a file or synthetic.
+    """Run times of workloads over core counts, from a measured file or synthetic.
 
     Attributes
     ----------
@@ -97,7 +97,7 @@ class Times:
         return _programs(found) if known else found, most, note
 
     def claim(self, what: str, paper: str, ours: str, holds: bool, note: str = "") -> Finding:
-        """Finding that is judged on a measured profile only."""
+        """Finding on a claim that only a measured profile of run times can decide."""
         if self.profile is not None:
             return compare(what, paper, ours, bool(holds), note)
         beside = f"{note}; {_BY_CONSTRUCTION}" if note else _BY_CONSTRUCTION

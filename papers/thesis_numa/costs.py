@@ -142,7 +142,7 @@ def table_4_3() -> Parts:
 
 
 def printed_at(*places: str) -> Iterator[Finding]:
-    """Findings on the figures of the technology model that are printed at these places."""
+    """Findings on figures of the technology model that the thesis prints in the given places."""
     for row in recomputed():
         # the thesis prints what a derived number follows from, not the number
         if row.place.startswith(places) and ", derived from " not in row.what:

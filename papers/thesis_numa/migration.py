@@ -107,13 +107,13 @@ def figure_4_12(*, reuse: float = 1.0) -> Parts:
 
 
 def penalty_by_path(one: Benchmark) -> dict[Path, float]:
-    """Service time over the local one on each path; two hops by the ratio of Table 4.3."""
+    """Service time on each path relative to local data; two hops by the ratio of Table 4.3."""
     two = 1 + (1 + THESIS.extra_hop) * (one.ht1 - 1)
     return {"one hop": one.ht1, "two hops": two, "another blade": one.pcie}
 
 
 def _ratios(what: str, penalty: dict[Path, float]) -> dict[Path, list[float]]:
-    """Ratio of migration to remote access on each path at each of `REUSE`."""
+    """Cost of page migration over that of remote access on each path at each reuse count."""
     return {
         path: [migration_over_remote(path, reuse, penalty[path])[what] for reuse in REUSE]
         for path in PATHS
@@ -121,13 +121,15 @@ def _ratios(what: str, penalty: dict[Path, float]) -> dict[Path, list[float]]:
 
 
 def _reuse_at(path: Path, ratio: float) -> float:
-    """Accesses a byte at which migration costs `ratio` x remote access (eqs. 4.1, 4.2)."""
+    """Accesses per byte at which a page's migration costs `ratio` x remote access (eqs. 4.1,
+    4.2).
+    """
     link, idle = link_energy_per_bit(path), THESIS.dram_energy_idle_eq
     return (2 * THESIS.dram_energy_busy + link) / (ratio * (link + idle) - idle)
 
 
 def _curves(number: str, what: str, curves: dict[Path, list[float]], note: str = "") -> Chart:
-    """Chart of a ratio over accesses a byte, with a curve for each path."""
+    """Chart of migration over remote access by accesses per byte, a curve for each path."""
     beyond = []
     for path, values in curves.items():
         first = next((f"{x:.2g}" for x, value in zip(REUSE, values, strict=True) if value < 1), "")

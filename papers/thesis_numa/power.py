@@ -106,6 +106,6 @@ def figure_4_14(*, seed: int = 0, tasks: int = 200_000, high: float = 5300.0) ->
 
 
 def _runs(rate: float, tasks: int, seed: int, limit: float) -> dict[str, tuple[Numa, Simulation]]:
-    """Run of each policy on the benchmarks of section 4.5.4."""
+    """Simulate each policy on the benchmarks of section 4.5.4."""
     instance = blade_server(benchmark=INTENSIVE, rate=rate, refusal_limit=limit)
     return {policy: (instance, simulated(instance, policy, tasks, seed)) for policy in POLICIES}

@@ -68,7 +68,7 @@ def queues(
 
 
 def _waits(instance: Numa, policy: str, tasks: int, seed: int) -> tuple[float, float]:
-    """Mean and standard deviation of the time in the queue [s]."""
+    """Mean and standard deviation of tasks' waiting time in the queue [s]."""
     warm = tenth(tasks)
     draws = draw(instance, tasks + 2 * warm, reach(instance, policy), np.random.default_rng(seed))
     run = simulate(instance, draws)

@@ -221,7 +221,7 @@ def figure_4_9(
 
 
 def simulated(instance: Numa, policy: str, tasks: int, seed: int) -> Simulation:
-    """Simulated run of one policy."""
+    """Simulate one policy of a NUMA server, and return its answer."""
     method, rng = find("numa", policy).resolve(), np.random.default_rng(seed)
     run = method(instance, rng=rng, tasks=tasks).solution
     assert isinstance(run, Simulation)
@@ -261,7 +261,7 @@ def _throughput_curves(
 
 
 def _excess(value: float, other: float) -> float:
-    """Relative excess of one percentile over another; infinite if it does not exist."""
+    """Relative excess of a response-time percentile over another; infinite if it is infinite."""
     return np.inf if value == np.inf else value / other - 1
 
 
@@ -291,7 +291,7 @@ def _limits(seed: int, tasks: int, rate: float) -> Iterator[Finding]:
 
 
 def _order(what: str, rate: Mapping[str, float], key: str) -> Finding:
-    """Finding on the order of the policies: IB, IP-2, IP-1, Local (compute-intensive: no order)."""
+    """Finding on the throughput order IB, IP-2, IP-1, Local (compute-intensive: no order)."""
     ordered = ("IB", "IP-2", "IP-1", "Local")
     values = [rate[policy] for policy in ordered]
     benchmark, cause = chosen_benchmarks(key)[0], ""

@@ -80,17 +80,17 @@ def _patches(judged: Fairness, fitted: Fitted) -> list[str]:
 
 
 def _weights(judged: Fairness, fitted: Fitted) -> list[str]:
-    return [
-        _modified(name, f"fairshare={weight}")
-        for name, weight in zip(judged.names, fitted.values.tolist(), strict=True)
-    ]
+    """`sacctmgr` commands that set the fair-share weights of accounts."""
+    lines = []
+    for name, weight in zip(judged.names, fitted.values.tolist(), strict=True):
+        change = f"fairshare={weight}"
+        if _ACCOUNT.fullmatch(name):
+            account = quoted(f"name={name}")
+            lines.append(f"sacctmgr -i modify account where {account} set {change}")
+        else:
+            lines.append(comment(f"no account to be named in a command: {name}, {change}"))
+    return lines
 
 
 _ACCOUNT = re.compile(r"[^(\"',][^\"',]*")
 """What sacctmgr takes for one account: in a name it takes commas and quotes for a list's."""
-
-
-def _modified(account: str, change: str) -> str:
-    if not _ACCOUNT.fullmatch(account):
-        return comment(f"no account to be named in a command: {account}, {change}")
-    return f"sacctmgr -i modify account where {quoted(f'name={account}')} set {change}"

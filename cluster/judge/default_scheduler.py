@@ -76,7 +76,8 @@ class _Played:
         self.room: Integers = np.array(
             [
                 [node.allocatable.get(each, 0) for each in _UNSAID]
-                + [node.allocatable.get(each, _room_unsaid(each)) for each in names]
+                # of volumes that a node does not list it has no limit
+                + [node.allocatable.get(each, LARGEST * limitless(each)) for each in names]
                 for node in state.nodes
             ]
         ).reshape(len(state.nodes), -1)
@@ -126,8 +127,3 @@ def _amounts(pod: Pod, resources: Sequence[str]) -> list[int]:
     """CPU and memory of a pod as the score counts them, and its requests of each resource."""
     scored = [pod.requests.get(name) or unsaid for name, unsaid in _UNSAID.items()]
     return scored + [pod.requests.get(name, 0) for name in resources]
-
-
-def _room_unsaid(resource: str) -> int:
-    """Capacity of a node for a resource that it does not list: unlimited for volumes, else 0."""
-    return LARGEST if limitless(resource) else 0

@@ -522,10 +522,7 @@ def check_waves(
 
 
 def check_arrivals(
-    state: ClusterState,
-    where: Mapping[int, str],
-    arrivals: Mapping[int, str],
-    released: Collection[str] = (),
+    state: ClusterState, where: Mapping[int, str], arrivals: Mapping[int, str]
 ) -> None:
     """Check that pending pods can be placed one after the other, in the order of `arrivals`, when
     the other pods are at the nodes of `where`.
@@ -538,7 +535,7 @@ def check_arrivals(
     scheduler = Scheduler(state, where)
     for number, node in arrivals.items():
         pod = state.pods[number]
-        reasons = [words for kind, words in pod.undecided if kind not in released]
+        reasons = [words for _, words in pod.undecided]
         if pod.role is not Role.PENDING:
             reasons.append(f"it is {pod.role}")
         if node not in scheduler.nodes:

@@ -17,7 +17,7 @@ import time
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 from ...instances.problem.errors import InvalidOption, install
 from ...solvers.engines.interpreter import isolated
@@ -132,8 +132,9 @@ class Computer:
             self.close()
             raise
         if answer is None:
-            line = last_line(self._errors)
-            error = f"{ENDED}: {line}" if line else ENDED
+            self._errors.seek(0)
+            lines = self._errors.read().decode(errors="replace").strip().splitlines()
+            error = ": ".join([ENDED, *lines[-1:]])
             lost = tuple(JobRuns(error=error) for _ in given)
             return Measurement(lost, begin, time.time() - begin)
         offset = begin - answer["begin"]
@@ -203,12 +204,6 @@ class Computer:
         process.wait()
         self.close()
         return None
-
-
-def last_line(stream: IO[bytes]) -> str:
-    """Last line that a process wrote to a stream; "" if none."""
-    stream.seek(0)
-    return (stream.read().decode(errors="replace").strip().splitlines() or [""])[-1]
 
 
 def _members(answers: list[dict[str, Any]], offset: float) -> tuple[JobRuns, ...]:

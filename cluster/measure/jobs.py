@@ -60,8 +60,12 @@ class Job:
     @property
     def program(self) -> str | None:
         """Path of the program that the command runs; None if there is no executable file."""
+        name = self.command[0]
+        if os.sep in name:
+            file = os.path.join(self.directory, name)
+            return file if os.path.isfile(file) and os.access(file, os.X_OK) else None
         variables = self.environment if "PATH" in self.environment else os.environ
-        return find_program(self.command[0], str(self.directory), variables.get("PATH"))
+        return shutil.which(name, path=variables.get("PATH"))
 
     @property
     def fingerprint(self) -> str:
@@ -86,14 +90,6 @@ class Job:
             "files": files,
         }
         return hashlib.sha256(json.dumps(content).encode()).hexdigest()[:16]
-
-
-def find_program(name: str, directory: str, path: str | None) -> str | None:
-    """Path of the executable that the first word of a command names; None if there is none."""
-    if os.sep in name:
-        file = os.path.join(directory, name)
-        return file if os.path.isfile(file) and os.access(file, os.X_OK) else None
-    return shutil.which(name, path=path)
 
 
 def read_jobs(path: str | os.PathLike[str]) -> list[Job]:

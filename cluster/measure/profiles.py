@@ -292,7 +292,7 @@ def profile_of(
         bandwidth=None if None in loads else tuple(loads),
         estimates=estimate_penalties(seen, confidence or settings["confidence"]),
         seen=seen,
-        voids=_voids(rows.visits(machine, "failed"), place, good),
+        voids=_voids(rows.failed(machine), place, good),
         surroundings=rows.surroundings(machine),
         facts=rows.facts(machine),
         settings=settings,

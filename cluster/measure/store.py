@@ -157,12 +157,12 @@ class Store:
         """Row number of a machine; raises InvalidFile if the store has measurements of another
         machine and `other` is false.
         """
-        machines = self.rows("SELECT id, fingerprint, facts FROM machine")
-        for number, name, _ in machines:
+        machines = self.rows("SELECT id, fingerprint FROM machine ORDER BY id")
+        for number, name in machines:
             if name == fingerprint:
                 return int(number)
         if machines and not other:
-            before = self._parsed(machines[-1][2], dict[str, str], "machine.facts")
+            before = self.facts(machines[-1][0])
             differs = [name for name in facts if facts[name] != before.get(name)]
             changed = "; ".join(f"{n} {before.get(n, 'unknown')}, now {facts[n]}" for n in differs)
             raise InvalidFile(
@@ -206,7 +206,7 @@ class Store:
         if not sessions:
             raise InvalidFile(f"{self.path} holds no measurement yet; run cotenant measure")
         machine, text, stop = sessions[0]
-        found = self._parsed(text, MeasureSettings, "session.settings")
+        found = parsed(text, MeasureSettings, f"{self.path}: session.settings")
         settings: dict[str, Any] = found.model_dump(exclude_unset=True)
         several = {len(settings[name]) for name in ("names", "jobs", "counts", "bandwidth")}
         if len(several) > 1 or not set(settings["jobs"]) <= set(self.names()):
@@ -219,7 +219,7 @@ class Store:
     def facts(self, machine: int) -> dict[str, str]:
         """Facts of a machine."""
         text = self._one("SELECT facts FROM machine WHERE id = ?", (machine,))
-        facts: dict[str, str] = self._parsed(text, dict[str, str], "machine.facts")
+        facts: dict[str, str] = parsed(text, dict[str, str], f"{self.path}: machine.facts")
         return facts
 
     def add(
@@ -309,14 +309,12 @@ class Store:
                 )
         return list(visits.values())
 
-    def visits(self, machine: int, state: str) -> list[Failed]:
-        """Tuples (first, second, kind, round, reason, begin) of every visit in the given state, in
-        order.
-        """
+    def failed(self, machine: int) -> list[Failed]:
+        """Tuples (first, second, kind, round, reason, begin) of all failed visits, in order."""
         return self.rows(
             "SELECT first, second, kind, round, reason, begin FROM visit "
-            "WHERE machine = ? AND state = ? AND round > 0 ORDER BY id",
-            (machine, state),
+            "WHERE machine = ? AND state = 'failed' AND round > 0 ORDER BY id",
+            (machine,),
         )
 
     def last_visit(self, machine: int) -> tuple[int, float]:
@@ -368,9 +366,6 @@ class Store:
     def _one(self, query: str, values: Sequence[Any] = ()) -> Any:
         rows = self.rows(query, values)
         return rows[0][0] if rows else None
-
-    def _parsed(self, text: str, kind: Any, column: str) -> Any:
-        return parsed(text, kind, f"{self.path}: {column}")
 
 
 def parsed(text: str, kind: Any, where: str) -> Any:

@@ -122,10 +122,8 @@ def admit(
     kept = [n for n, pod in enumerate(state.pods) if pod.role is not Role.PENDING or n in wanted]
     numbers = tuple(index for index, n in enumerate(kept) if n in wanted)
     topology = topology or next(filter(None, (state.pods[n].gang_topology for n in pods)), "")
-    asked = replace(state, pods=tuple(
-        _lifted(state.pods[n]) if n in wanted else state.pods[n] for n in kept
-    ))  # fmt: skip
-    asked = vouched(asked, released)
+    asked = replace(state, pods=tuple(state.pods[n] for n in kept))
+    asked = vouched(asked, (*LIFTED, *released))
     values = {node.labels[topology] for node in asked.nodes if topology in node.labels}
     tries = []
     for value in sorted(values) if topology else [""]:
@@ -165,12 +163,6 @@ def admit(
     return replace(known, state=best.question.state, domain=best.name, plan=plan, status=fits)
 
 
-def _lifted(pod: Pod) -> Pod:
-    """Copy of a pod without the constraints that the question of a gang replaces."""
-    left = tuple(each for each in pod.unsupported_constraints if each[0] not in LIFTED)
-    return replace(pod, unsupported_constraints=left)
-
-
 def _in_domain(state: ClusterState, topology: str, value: str) -> ClusterState:
     """Copy a state whose pending pods are restricted to the nodes with one value of a label."""
     if not topology:
@@ -186,14 +178,10 @@ def _in_domain(state: ClusterState, topology: str, value: str) -> ClusterState:
 MIG = "nvidia.com/mig-"
 
 
-def is_card(resource: str) -> bool:
-    """Return whether a resource counts GPUs or slices of GPUs."""
-    return resource.endswith("/gpu") or resource.startswith(MIG)
-
-
-def cards_of(requests: Mapping[str, int]) -> dict[str, int]:
-    """The GPU resources among the requests of a pod."""
-    return {name: number for name, number in requests.items() if is_card(name) and number}
+def cards_of(amounts: Mapping[str, int]) -> dict[str, int]:
+    """Amounts above 0 of the resources that count GPUs or slices of GPUs."""
+    return {name: number for name, number in amounts.items()
+            if number and (name.endswith("/gpu") or name.startswith(MIG))}  # fmt: skip
 
 
 def card_use(state: ClusterState) -> Iterator[CardUse]:

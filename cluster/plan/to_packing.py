@@ -41,8 +41,10 @@ class _Builder(Kinds):
 
     def __init__(self, question: Question, for_bound: bool) -> None:
         super().__init__(question.state, for_bound, question.pending)
-        self.hostnames = {key for key in self._topologies() if self._one_each(key)}
-        self.zone_key = self._most_used_zone()
+        topologies = self._topologies()
+        self.hostnames = {key for key in topologies if self._one_each(key)}
+        zones = [key for key, _ in topologies.most_common() if key not in self.hostnames]
+        self.zone_key = zones[0] if zones else ""
         self.repair, self.nodes_stay = question.repair, question.nodes_stay
         self.new_nodes, self.drained_nodes = question.new_nodes, frozenset(question.emptied)
         self.ignored_pin_reasons = frozenset(question.released)
@@ -141,12 +143,6 @@ class _Builder(Kinds):
     def _one_each(self, key: str) -> bool:
         values = [node.labels.get(key) for node in self.state.nodes]
         return None not in values and len(set(values)) == len(values)
-
-    def _most_used_zone(self) -> str:
-        rest = self._topologies()
-        for key in self.hostnames:
-            del rest[key]
-        return rest.most_common(1)[0][0] if rest else ""
 
     def _rules(self) -> list[Rule]:
         found = [*self._apart_rules(), *self._port_rules(), *self._spread_rules()]

@@ -84,7 +84,8 @@ def _admitted(one: Answer) -> str:
         advice = one.plan
         if not advice.targets:
             return f"fits now{where}, while nothing moves"
-        best = f"; no other {one.topology} needs fewer" * _best_domain(one)
+        proved = bool(one.topology) and len(advice.targets) <= advice.moves.pinned
+        best = f"; no other {one.topology} needs fewer" * proved
         return (
             f"fits{where} after {plural(len(advice.targets), 'move')} {sure_of_moves(advice)}{best}"
         )
@@ -98,14 +99,6 @@ def _admitted(one: Answer) -> str:
         words = [*dict.fromkeys(each for why in one.why_not.values() for each in why)]
         return f"is in no plan, for what is not modelled: {some(words)}"
     return f"does not fit now; no moves were found that admit it{among}, nor a proof of none"
-
-
-def _best_domain(one: Answer) -> bool:
-    """Return whether it is proved that no other topology domain needs fewer moves."""
-    advice = one.plan
-    return bool(one.topology) and advice is not None and (
-        len(advice.targets) <= advice.moves.pinned
-    )  # fmt: skip
 
 
 def _reasons(one: Answer) -> Iterator[str]:

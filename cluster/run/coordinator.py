@@ -97,7 +97,7 @@ class Coordinator:
         self._commands = store.commands()
         self._pending: list[Ended] = []
         self._stopping = False
-        self._epoch = self.queue_store.next_epoch()
+        self._epoch = 1 + store.rows("SELECT COALESCE(MAX(id), 0) FROM epoch")[0][0]
         self._last = -math.inf
         self._running: dict[str, _Running] = {}
         self.jobs.arrive(entries)

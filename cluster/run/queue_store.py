@@ -188,10 +188,6 @@ class QueueStore:
         settings: dict[str, Any] = found.model_dump(exclude_unset=True)
         return settings
 
-    def next_epoch(self) -> int:
-        """Number that the next epoch of the queue gets: 1 plus the last in the store."""
-        return 1 + int(self.store.rows("SELECT COALESCE(MAX(id), 0) FROM epoch")[0][0])
-
     def begin_epoch(
         self, epoch: Mapping[str, Any], groups: Sequence[PlacedGroup], now: float
     ) -> None:

@@ -91,35 +91,6 @@ def generation(seed: int, limits: ColumnLimits = LIMITS) -> ColumnGeneration:
     return ColumnGeneration(instance, rents(instance, seed), np.inf, limits=limits)
 
 
-def relaxed(seed: int) -> float:
-    """The relaxation over every set of every VM."""
-    from scipy.optimize import linprog
-
-    instance = given(seed)
-    every = [
-        s
-        for size in range(1, instance.jobs + 1)
-        for s in itertools.combinations(range(instance.jobs), size)
-    ]
-    columns = [(v, jobs) for v in range(instance.machines) for jobs in every]
-    rows = np.zeros((instance.machines + instance.jobs, len(columns)))
-    for index, (v, jobs) in enumerate(columns):
-        rows[[v, *(instance.machines + j for j in jobs)], index] = 1.0
-    found = linprog(
-        [-worth(seed, v, jobs) for v, jobs in columns], A_ub=rows, b_ub=np.ones(len(rows))
-    )
-    return float(-found.fun)
-
-
-@pytest.mark.parametrize("seed", SEEDS)
-def test_column_generation_bound_converges_to_set_relaxation(seed: int) -> None:
-    program, expected = generation(seed), relaxed(seed)
-    program.take(Assignment(np.full(5, -1), np.zeros((5, given(seed).types), dtype=int)))
-    bounds = list(program.improve(Clock(), 0.0))
-    assert min(bounds) >= expected - CLOSE
-    assert bounds[-1] == pytest.approx(expected, rel=CLOSE)
-
-
 @pytest.mark.parametrize("cut", [1, 3])
 @pytest.mark.parametrize("seed", SEEDS)
 def test_pricing_at_time_limit_still_gives_valid_bound(seed: int, cut: int) -> None:

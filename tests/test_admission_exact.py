@@ -16,25 +16,21 @@ from support.seeds import seeds
 
 import cotenant
 from cotenant.analysis.admission.frontier import price_frontiers
-from cotenant.analysis.admission.repair import PATIENCE, settle_pair, towards_stability
 from cotenant.catalog import functions
 from cotenant.instances.admission import Admission, Assignment, blocking_pairs, check, total_speed
 from cotenant.instances.admission.generators import uniform
-from cotenant.instances.admission.prices import pair_bounds, price_bound
 from cotenant.instances.admission.rules import SCHEMES
 from cotenant.models.admission import assignment_program
-from cotenant.models.admission.blocking import blocking_program
 from cotenant.models.admission.readable import readable
 from cotenant.models.program import from_pyomo
 from cotenant.solvers.admission.local_search import (
     local_search,
     start_assignment,
 )
-from cotenant.solvers.admission.max_jobs import most_possible, serve_most
+from cotenant.solvers.admission.max_jobs import most_possible
 from cotenant.solvers.admission.optimal import most_jobs, optimal
-from cotenant.solvers.admission.prices import good_prices
 from cotenant.solvers.admission.search import AdmissionLimits, Search, find_prices
-from cotenant.solvers.engines import EngineAnswer, WarmStartedProgram, solve_program
+from cotenant.solvers.engines import EngineAnswer, solve_program
 from cotenant.solvers.outcome import Clock, Outcome, Status, Stop
 
 POLICIES = functions("admission", *SCHEMES)
@@ -208,50 +204,6 @@ def test_admission_frontier_equals_enumeration_or_has_valid_bounds(
         assert list(dict.fromkeys(point.reached for point in found.points)) == expected
 
 
-@pytest.mark.parametrize("seed", range(10))
-def test_best_response_walk_is_feasible_and_ends_stable_or_stalls(seed: int) -> None:
-    instance = uniform(
-        machines=4, jobs=9, types=2, cores=4, threads=6, speed=10.0, rng=np.random.default_rng(seed)
-    )
-    begin = optimal(instance).solution
-    assert isinstance(begin, Assignment)
-    before = (begin.machine.tolist(), begin.cores.tolist())
-    steps = list(towards_stability(instance, begin, np.random.default_rng(seed)))
-    assert (begin.machine.tolist(), begin.cores.tolist()) == before
-    for step in steps:
-        check(instance, step)
-    counts = [blocking_pairs(instance, step).count for step in steps]
-    assert bool(counts) == (blocking_pairs(instance, begin).count > 0)
-    if counts and counts[-1] > 0:
-        assert len(counts) - 1 - counts.index(min(counts)) >= PATIENCE - 1
-
-
-def test_satisfied_blocking_pair_takes_cores_from_lower_ranked_jobs() -> None:
-    # VM 0 has one core, held by job 1 (one thread); job 0 (two threads) is on the slower VM 1 and
-    # ranks first everywhere.
-    instance = Admission([[1, 0], [0, 1]], [2, 1], [[9.0, 1.0], [5.0, 4.0]])
-    begin = Assignment([1, 0], [[0, 1], [1, 0]])  # type: ignore[arg-type]
-    assert blocking_pairs(instance, begin).job.tolist() == [0]
-    after = settle_pair(instance, begin, 0, 0)
-    assert after.machine.tolist() == [0, -1]
-    assert after.cores.tolist() == [[1, 0], [0, 0]]
-
-
-@pytest.mark.parametrize("seed", SEEDS)
-def test_blocking_program_admits_each_assignment_at_its_pair_count(seed: int) -> None:
-    instance = tiny(seed)
-    if not instance.cores.any():
-        return
-    for number, one in enumerate(assignments(instance)):
-        if number % 7 == 0:
-            pairs = blocking_pairs(instance, one).count
-            program = blocking_program(instance, pairs)
-            assert program.base.program.holds(program.point(instance, one))
-            if pairs:
-                tighter = blocking_program(instance, pairs - 1)
-                assert not tighter.base.program.holds(tighter.point(instance, one))
-
-
 def middle(seed: int) -> Admission:
     rng = np.random.default_rng([31, seed])
     return uniform(machines=4, jobs=9, types=3, cores=4, threads=8, speed=10.0, rng=rng)
@@ -271,34 +223,6 @@ def test_readable_admission_model_has_optimum_of_arrays(seed: int, least: int) -
     assert values[1] == pytest.approx(values[0] * arrays.scale, abs=1e-6)
 
 
-def test_core_prices_bound_every_assignment() -> None:
-    rng = np.random.default_rng(6)
-    for seed in SEEDS:
-        instance, best = tiny(seed), max(value for value, _, _ in enumerated(seed))
-        for scale in (0.0, 1.0, 5.0):
-            prices = rng.uniform(0, 1, instance.cores.shape) * scale
-            assert price_bound(instance, prices) >= best - SAME
-            bounds = pair_bounds(instance, prices)
-            assert (bounds <= price_bound(instance, prices) + SAME).all()
-            for one in itertools.islice(assignments(instance), 0, None, 11):
-                for j in np.flatnonzero(one.machine >= 0):
-                    assert total_speed(instance, one) <= bounds[j, one.machine[j]] + SAME
-
-
-@pytest.mark.parametrize("seed", range(3))
-def test_linear_relaxation_equals_best_price_bound(seed: int) -> None:
-    instance = middle(seed)
-    program = assignment_program(instance, ordered=False)
-    relaxed = replace(program.program, integer=np.zeros_like(program.program.integer))
-    answer = WarmStartedProgram(relaxed).solve()
-    assert answer.objective is not None
-    assert answer.row_dual is not None
-    value = -answer.objective * program.scale
-    prices = np.maximum(0.0, -answer.row_dual[program.core_rows] * program.scale)
-    assert price_bound(instance, prices.reshape(instance.cores.shape)) == pytest.approx(value)
-    assert value * (1 - 1e-5) <= good_prices(instance, Clock())[1] <= (1 + 1e-5) * value
-
-
 def test_local_search_is_not_worse_than_start_and_deterministic_by_seed() -> None:
     for seed in range(5):
         instance = uniform(machines=5, jobs=20, types=3, rng=np.random.default_rng(seed))
@@ -307,18 +231,6 @@ def test_local_search_is_not_worse_than_start_and_deterministic_by_seed() -> Non
         check(instance, found)
         assert total_speed(instance, found) >= total_speed(instance, start)
         assert found == local_search(instance, start=start, kicks=3, rng=np.random.default_rng(1))
-
-
-def test_serve_most_extends_assignments_to_the_maximum_number_of_jobs() -> None:
-    for seed in SEEDS:
-        instance = tiny(seed)
-        for start in (
-            Assignment.nobody(instance),
-            *(policy(instance) for policy in POLICIES.values()),
-        ):
-            found = serve_most(instance, start)
-            check(instance, found)
-            assert found.assigned.sum() == most_possible(instance)
 
 
 HINES_ROMANO: Any = cotenant.read("admission/hines-romano-I")
@@ -336,15 +248,6 @@ def test_hundred_jobs_on_fifty_vms_have_small_gap() -> None:
     result = cotenant.solve(instance, "optimal", time_limit=60)
     assert result.gap is not None
     assert result.gap < 0.01
-
-
-def test_tiny_speeds_do_not_make_suboptimal_answers_optimal() -> None:
-    # Job 0 comes first and takes what job 1 needs: 2.9 in all, where 3.7 is possible.
-    instance = Admission([[1, 0], [0, 1]], [2, 1], [[1.9, 1.8], [1.9, 1.0]])  # type: ignore[arg-type]
-    for unit in (1.0, 1e-9):
-        outcome = optimal(instance.replace(speed=instance.speed * unit))
-        assert outcome.status is Status.OPTIMAL
-        assert total_speed(instance, outcome.solution) == pytest.approx(3.7)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("limited", [True, False])

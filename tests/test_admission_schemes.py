@@ -13,13 +13,11 @@ import cotenant
 from cotenant.analysis.admission.metrics import metrics
 from cotenant.baselines.admission import deferred_quotas, proposed
 from cotenant.catalog import functions
-from cotenant.instances.admission import Admission, Assignment, blocking_pairs, check, speeds_on
+from cotenant.instances.admission import Admission, Assignment, blocking_pairs, check
 from cotenant.instances.admission.generators import uniform
 from cotenant.instances.admission.rules import SCHEMES
 
 POLICIES = functions("admission", *SCHEMES)
-
-EXACT = 1e-9
 
 TINY = {
     # Empty VMs: job 0 runs at 11 on VM 0 and 7 on VM 1, job 1 at 8 and 7, job 2 at 5 and 8, job 3
@@ -145,17 +143,6 @@ def test_blocking_pairs_equal_definition(instance: Admission) -> None:
         assert set(
             zip(counted.job.tolist(), counted.machine.tolist(), strict=True)
         ) == blocking_by_definition(instance, answer)
-
-
-def test_speed_on_empty_vm_sums_fastest_cores() -> None:
-    for instance in drawn(20):
-        table = speeds_on(instance, instance.cores)
-        for j in range(instance.jobs):
-            for v in range(instance.machines):
-                expected = taken_by_one(
-                    instance.speed[j].tolist(), instance.cores[v].tolist(), int(instance.threads[j])
-                )
-                assert table[j, v] == pytest.approx(expected, rel=EXACT)
 
 
 @pytest.mark.parametrize("name", ["DA2", "proposed"])

@@ -44,13 +44,6 @@ def test_wins_count_ties_and_exclude_failures() -> None:
     assert wins(values, "max") == {"A": 0, "B": 1, "C": 1}
 
 
-def test_performance_ratio_is_value_over_best() -> None:
-    assert ratio(3.0, 2.0, "min") == 1.5
-    assert ratio(2.0, 3.0, "max") == 1.5
-    assert ratio(None, 2.0, "min") == math.inf
-    assert ratio(2.0, 2.0, "min") == 1.0
-
-
 def test_performance_ratio_with_best_zero_needs_equality() -> None:
     assert ratio(0.0, 0.0, "min") == 1.0
     assert ratio(5.0, 0.0, "min") == math.inf

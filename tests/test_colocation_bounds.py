@@ -5,7 +5,6 @@ program leaves out.
 from __future__ import annotations
 
 from collections.abc import Callable
-from types import ModuleType
 
 import numpy as np
 import pytest
@@ -16,35 +15,11 @@ from cotenant.solvers.colocation import optimal
 from cotenant.solvers.colocation.bounds import least_penalty_bound
 from cotenant.solvers.colocation.common import Blocking
 from cotenant.solvers.colocation.feasible import feasible_pairing
-from cotenant.solvers.colocation.matching import Matching, MatchingLimits
+from cotenant.solvers.colocation.matching import MatchingLimits
 from cotenant.solvers.colocation.penalty import OptimalLimits
 from cotenant.solvers.colocation.stable_limits import StableLimits
 from cotenant.solvers.colocation.stable_routes import StableSearch, decided, zero_over_types
 from cotenant.solvers.outcome import Clock, Outcome, Status, Stop
-
-
-@pytest.mark.parametrize("cuts", [True, False])
-@pytest.mark.parametrize("machines", [None, 6.0])
-@pytest.mark.parametrize("seed", range(3))
-def test_pairings_cost_bound_plus_reduced_costs(
-    seed: int, machines: float | None, cuts: bool, reference: ModuleType
-) -> None:
-    rng = np.random.default_rng([71, seed])
-    cluster = np.array([0, 0, 0, 1, 1, 1, 2, 2, 2, 3])  # odd all of them
-    penalty = np.where(cluster[:, None] == cluster, 0.05, 0.5) + rng.uniform(0, 0.2, (10, 10))
-    instance = Colocation(penalty, np.ones(10, dtype=int), machines=machines)
-    limits = MatchingLimits(routes=frozenset({"odd sets"} if cuts else ()))
-    search = Matching(instance, feasible_pairing(instance), Clock(), limits)
-    search.relax()
-    assert bool(search.sets) == cuts
-    least = np.full((10, 10), np.inf)
-    for partner in reference.pairings(instance):
-        worth = sum(reference.penalties(instance, partner))
-        for a, b in enumerate(partner):
-            least[a, b] = min(least[a, b], worth) if b >= 0 else least[a, b]
-    assert search.bound <= least.min() + 1e-9
-    upper = np.triu_indices(10, 1)
-    assert (search.bound + np.maximum(search.reduced, 0.0) <= least + 1e-9)[upper].all()
 
 
 def test_reduced_cost_fixing_keeps_pairs_of_better_pairings() -> None:

@@ -176,17 +176,6 @@ def test_zero_blocking_decision_equals_enumeration(reference: ModuleType, engine
     assert min(decided.values()) > 1
 
 
-@pytest.mark.slow
-def test_order_encoding_bounds_measured_jobs_from_below() -> None:
-    instance = cotenant.read("colocation/gavel-v100").replace(count=[3] * 10 + [0] * 16)
-    found = [fewest_blocking(instance, steps=steps) for steps in (2, None)]
-    few, exact = (one.bound for one in found)
-    assert 0 < few < exact == 7
-    for one in found:
-        assert blocking_pairs(instance, one.solution).count >= exact
-    assert found[-1].status is Status.OPTIMAL
-
-
 @pytest.mark.parametrize("number", numbers(25, 8))
 def test_fewest_and_limited_blocking_equal_enumeration(reference: ModuleType, number: int) -> None:
     for instance in colocations(range(13_000, 13_000 + number)):

@@ -115,17 +115,6 @@ def test_comparison_table_has_fixed_columns_without_bounds() -> None:
     assert bounded["error"].isna().all()
 
 
-def test_interrupted_comparison_keeps_finished_rows(tmp_path: Path) -> None:
-    def stop(instance: Colocation) -> Pairing:
-        raise KeyboardInterrupt
-
-    out = tmp_path / "rows.jsonl"
-    comparison = cotenant.compare([TINY], ["optimal", stop, "stable"], out=out)
-    assert comparison.interrupted
-    assert [row["method"] for row in comparison.rows] == ["optimal"]
-    assert len(read_rows(out)) == 1
-
-
 def test_policies_on_predictions_are_measured_on_true_penalties() -> None:
     instance = cotenant.read("colocation/cooper-1000")
     comparison = cotenant.compare([instance], ["optimal", "SMP"], predict=0.25, time_limit=600)

@@ -143,18 +143,6 @@ def test_compiled_deferred_acceptance_equals_plain_python() -> None:
     assert compiled.rounds == plain.rounds
 
 
-def test_deferred_acceptance_ties_go_to_lowest_index() -> None:
-    match = deferred_acceptance(preference_order(np.zeros((3, 3))), np.zeros((3, 3)))
-    assert match.partner().tolist() == [0, 1, 2]
-
-
-def test_deferred_acceptance_excludes_infinite_costs() -> None:
-    assert preference_order([[np.inf, 0.5]]).tolist() == [[1, -1]]
-    match = deferred_acceptance([[0, 1], [0, -1]], [[1.0, np.inf], [0.0, 0.0]])
-    assert match.partner().tolist() == [0, -1]
-    assert match.unmatched.tolist() == [0, 1]
-
-
 def test_partner_array_refuses_proposers_of_several_units() -> None:
     with refused(InvalidOption):
         deferred_acceptance([[0]], [[1.0]], quota=[2], supply=[2]).partner()

@@ -23,7 +23,6 @@ from cotenant.models.elastic import configuration_program
 from cotenant.solvers import elastic as solver
 from cotenant.solvers.engines import solve_program
 from cotenant.solvers.outcome import Clock, Status
-from cotenant.solvers.prices import search
 
 
 @pytest.mark.slow
@@ -62,29 +61,6 @@ def test_elastic_price_bound_equals_linear_program(block: int) -> None:
         )
         assert found.bound == pytest.approx(-relaxed.objective, rel=1e-7, abs=1e-9)
         assert found.lower <= found.bound * (1 + 1e-12) + 1e-12
-
-
-def test_price_search_with_cuts_of_an_earlier_search_asks_for_fewer_replies() -> None:
-    instance = random(jobs=200, rng=np.random.default_rng(3))
-    devices, asked = instance.devices.astype(float), list[Any]()
-
-    def replies(price: Any) -> tuple[Any, Any]:
-        asked.append(price)
-        gain = instance.utility - instance.workers * price[instance.kind]
-        best = gain.argmax(axis=1)
-        runs = gain[np.arange(200), best] > 0
-        kinds = instance.kind[best[runs]]
-        return (
-            gain[np.arange(200), best][runs].sum(),
-            np.bincount(kinds, instance.workers[best[runs]], len(devices)),
-        )
-
-    most, start = np.full(3, 100.0), np.ones(3)
-    first = search(replies, devices, most, start=start, clock=Clock())
-    alone, asked[:] = len(asked), []
-    again = search(replies, devices, most, start=start, known=first.met, clock=Clock())
-    assert again.bound == pytest.approx(first.bound, rel=1e-9)
-    assert len(asked) < alone / 4
 
 
 def next_rounds(instance: Elastic, rng: np.random.Generator) -> list[Elastic]:

@@ -8,15 +8,11 @@ from itertools import combinations
 import numpy as np
 import numpy.typing as npt
 import pytest
-from support.measured import DATA
 from support.messages import refused
 
 from cotenant.instances.colocation.generators import population
 from cotenant.instances.problem import InvalidOption
 from cotenant.solvers.filtering import fill, sample_mask, tau
-
-INTERFERENCE = DATA / "interference"
-MIXES = ("uniform", "beta-low", "gaussian", "beta-high")
 
 Floats = npt.NDArray[np.float64]
 

@@ -143,19 +143,6 @@ def test_undecided_core_returns_least_blocked_grouping(seed: int) -> None:
     assert (outcome.status, outcome.bound) == ("feasible", 0)
 
 
-def test_group_pyomo_model_and_columns_have_equal_optimum() -> None:
-    pytest.importorskip("pyomo")
-    from cotenant.models.groups.readable import predictor
-    from cotenant.models.program import from_pyomo
-
-    instance = drawn(5, 40, 4)
-    answer = solve_program(from_pyomo(predictor(instance)))
-    outcome = optimal(instance)
-    assert outcome.status == "optimal"
-    assert outcome.bound == pytest.approx(answer.objective, abs=1e-9)
-    assert mean_penalty(instance, outcome.solution) == pytest.approx(outcome.bound, abs=1e-12)
-
-
 def test_more_than_ten_million_group_types_are_refused() -> None:
     instance = drawn(100, 1000, 6)
     for method in (optimal, core, least_alpha):

@@ -7,7 +7,6 @@ import pytest
 from support.measured import DATA as MEASURED
 from support.messages import refused
 
-import cotenant
 from cotenant.analysis.market.profiles import fit, prediction_errors
 from cotenant.instances.market.profile import Profile, read_profile
 from cotenant.instances.problem import InvalidOption
@@ -62,23 +61,3 @@ def test_predictions_of_the_measured_profile_are_worst_for_canneal() -> None:
     )
     assert errors.median() < 0.10
     assert errors.idxmax() == "canneal"  # as the thesis says of memory-bound applications
-
-
-def test_market_policy_gaps_use_only_proved_bounds() -> None:
-    methods = [
-        "fisher",
-        "nash-welfare",
-        "utilitarian",
-        "PRD",
-        "ES",
-        "PF",
-        "G-I",
-        "G-II",
-        "XC",
-        "XC-M",
-    ]
-    table = cotenant.compare([cotenant.read("market/tiny")], methods).table.set_index("method")
-    assert table.loc["utilitarian", "gap_total_utility"] == 0
-    assert (table["gap_total_utility"] >= -1e-9).all()
-    assert (table["gap_nash_welfare"] >= -1e-6).all()
-    assert "gap_equilibrium_error" not in table.columns  # an equilibrium's error is no gap

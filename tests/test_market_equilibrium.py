@@ -26,13 +26,11 @@ from cotenant.instances.market import (
     residuals,
     user_utilities,
 )
-from cotenant.instances.market.families import family_named
 from cotenant.instances.market.generators import population
 from cotenant.instances.market.utility import fill, job_utilities
 from cotenant.instances.problem import InvalidOption
 from cotenant.solvers.market import fisher, nash_welfare, utilitarian
-from cotenant.solvers.market.exchange import Exchange, jacobian, reply
-from cotenant.solvers.market.linear import least_residual
+from cotenant.solvers.market.exchange import jacobian, reply
 from cotenant.solvers.market.proportional import equal_bids, rebid
 from cotenant.solvers.market.scaled_market import ScaledMarket
 from cotenant.solvers.outcome import Outcome, Status, Stop
@@ -390,21 +388,6 @@ def test_fisher_from_nearby_prices_gives_same_equilibrium() -> None:
         fisher(later, start=Allocation(before.cores))
 
 
-def test_jacobian_equals_finite_differences_of_excess_demand() -> None:
-    scaled_market = ScaledMarket.of(drawn(1, users=8, servers=6, jobs=3))
-    price = np.random.default_rng(0).uniform(0.5, 1.5, 6)
-    at = reply(scaled_market, price)
-    matrix = jacobian(scaled_market, at).dense()
-    for server in range(6):
-        step = np.zeros(6)
-        step[server] = 1e-6
-        change = (
-            reply(scaled_market, price * np.exp(step)).excess
-            - reply(scaled_market, price * np.exp(-step)).excess
-        ) / 2e-6
-        assert -matrix[:, server] == pytest.approx(change, abs=1e-6)
-
-
 def by_loops(market: Market) -> ScaledMarket:
     """The scaled form of a market ordered by user, with compiled loops in place of numpy."""
     scaled = ScaledMarket.of(market)
@@ -437,57 +420,6 @@ def test_compiled_market_loops_equal_numpy_bitwise(seed: int) -> None:
     assert (ours.excess == theirs.excess).all()
 
 
-@pytest.mark.parametrize("seed", range(4))
-def test_compiled_residuals_equal_certificate_bitwise(seed: int) -> None:
-    market = drawn(seed, users=40, servers=7, jobs=6, low=0.01, high=(0.999, 0.6)[seed % 2])
-    rng = np.random.default_rng(seed)
-    market = market.replace(work=rng.lognormal(size=market.jobs), budget=rng.lognormal(size=40))
-    price = rng.uniform(0.1, 10, 7) * (rng.random(7) < 0.9)
-    cores = rng.exponential(size=market.jobs) * (rng.random(market.jobs) < 0.9)
-    plain, looped = Exchange(market), Exchange(market)
-    looped.scaled_market = by_loops(market)
-    assert looped.judge(cores, price)[1] == plain.judge(cores, price)[1]
-
-
-def test_krylov_solver_equals_dense_and_minimizes_the_residual_over_its_space() -> None:
-    rng = np.random.default_rng(1)
-    matrix, right = np.eye(40) + rng.normal(size=(40, 40)) / 15, rng.normal(size=40)
-    found = least_residual(lambda vector: matrix @ vector, right, 1e-11)
-    assert found == pytest.approx(np.linalg.solve(matrix, right), abs=1e-9)
-    few = least_residual(lambda vector: matrix @ vector, right, 0.0, most=7)
-    space = np.stack([np.linalg.matrix_power(matrix, k) @ right for k in range(7)], axis=1)
-    best = np.linalg.lstsq(matrix @ space, right, rcond=None)[0]
-    assert few == pytest.approx(space @ best, abs=1e-7)
-
-
-FAMILIES = [("linear", 0.5), ("ces", 0.5), ("ces", -2.0), ("cobb-douglas", 0.5), ("leontief", 0.5)]
-
-
-@pytest.mark.parametrize(("utility", "rho"), FAMILIES)
-def test_homogeneous_best_reply_beats_random_spending(utility: str, rho: float) -> None:
-    market = drawn(2, users=6, servers=6, jobs=3)
-    rng = np.random.default_rng(0)
-    price = rng.exponential(size=6)
-    family = family_named(utility, rho)
-    best = family.utilities(market, family.replies(market, price))
-    for _ in range(300):
-        split = rng.dirichlet(np.ones(3), size=6).reshape(-1)
-        cores = split * market.budget[market.user] / price[market.server]
-        assert (family.utilities(market, cores) <= best * (1 + 1e-12)).all()
-    assert family.utilities(market, 2 * cores) == pytest.approx(2 * family.utilities(market, cores))
-
-
-def test_eisenberg_gale_is_not_the_equilibrium_of_amdahl_utilities() -> None:
-    market = drawn(0, groups=3, work="one")
-    equilibrium, welfare = cotenant.solve(market, "fisher"), cotenant.solve(market, "nash-welfare")
-    assert np.abs(equilibrium.solution.cores - welfare.solution.cores).max() > 0.5
-    assert welfare.metrics["nash_welfare"] > equilibrium.metrics["nash_welfare"]
-    assert (
-        welfare.certificate["most_spent"] < 0.95
-    )  # at its multipliers nobody would spend its budget
-    assert welfare.metrics["envy_index"] < 0.99
-
-
 @pytest.mark.slow
 def test_thousand_users_are_certified_by_newton_alone() -> None:
     market = population(users=1000, servers=1000, work="lognormal", rng=np.random.default_rng(0))
@@ -509,29 +441,3 @@ def test_market_misreport_is_measured_by_true_utility() -> None:
     told, honest = (user_utilities(market, answer(fisher(one)).cores)[0]
                     for one in (found.witness, market))  # fmt: skip
     assert told / honest == pytest.approx(found.ratio, rel=1e-6)
-
-
-@pytest.mark.parametrize("rest", ["amdahl", "linear", "both"])
-def test_jobs_of_f_0_beside_others_are_certified(rest: str) -> None:
-    rng = np.random.default_rng(0)
-    market = population(users=100, servers=10, jobs=4, work="lognormal", rng=rng)
-    others = {
-        "amdahl": market.parallel_fraction,
-        "linear": np.ones(market.jobs),
-        "both": np.where(rng.random(market.jobs) < 0.3, 1.0, market.parallel_fraction),
-    }[rest]
-    idle = (rng.random(market.jobs) < 0.4) | (market.server == 3)
-    mixed = market.replace(parallel_fraction=np.where(idle, 0.0, others))
-    outcome = fisher(mixed)
-    assert outcome.status is Status.OPTIMAL
-    cotenant.check(mixed, answer(outcome))
-
-
-@pytest.mark.parametrize("high", [0.99, 1.0])
-def test_budgets_over_twelve_orders_are_certified(high: float) -> None:
-    rng = np.random.default_rng(1)
-    low = 1.0 if high == 1.0 else 0.5
-    market = population(users=100, servers=10, jobs=4, low=low, high=high, rng=rng)
-    outcome = fisher(market.replace(budget=10 ** rng.uniform(-6, 6, market.users)))
-    assert outcome.status is Status.OPTIMAL
-    assert outcome.certificate["overspending"] < 1e-8

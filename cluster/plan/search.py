@@ -88,7 +88,7 @@ class Search:
         return None if self.bound is None or self.low is None else max(self.bound, self.low)
 
     def needed(self, parts: float, words: str = "nodes") -> int:
-        """Lower bound on the cost of nodes and pending pods together."""
+        """Lower bound on the total cost of nodes and pending pods."""
         words = f"a bound on the {words}"
         return self.work.find(words, parts, cost_needed, self.relaxed).bound
 

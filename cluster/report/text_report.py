@@ -253,7 +253,7 @@ def _saving(advice: Answer, paid_then: Proved, now: Fraction) -> str:
 
 
 def _pending(advice: Answer) -> str:
-    """Sentence on how many pending pods fit together now and after the plan."""
+    """Sentence on how many pending pods fit together now, and how many after the plan."""
     arrive, wait, now = len(advice.arrivals), len(advice.waiting), advice.fits.value
     number, one, planned = arrive + wait, advice.state.workload_noun, is_carried_out(advice)
     begin = plural(number, f"pending {one}")

@@ -193,12 +193,12 @@ class Accelerators(Instance["TimeShares"]):
 
     @property
     def types(self) -> int:
-        """T, the number of types of jobs."""
+        """Number T of types of jobs."""
         return len(self.count)
 
     @property
     def jobs(self) -> int:
-        """The number of jobs."""
+        """Number of jobs of all types."""
         return int(self.count.sum())
 
     @property

@@ -100,7 +100,7 @@ def cost(instance: Accelerators, solution: TimeShares) -> float:
 
 
 def fastest_throughputs(instance: Accelerators) -> Floats:
-    """Steps a second (T,) of a job that always runs on its fastest placement."""
+    """Throughput (T,) in steps per second of a job that always runs on its fastest placement."""
     first, second, _, one, two, _ = instance.placements
     fastest, pair = np.zeros(instance.types), second >= 0
     np.maximum.at(fastest, first, one)

@@ -236,7 +236,7 @@ def check(instance: Admission, assignment: Assignment) -> None:
 def answer_table(
     instance: Admission, assignment: Assignment, most: int | None = None
 ) -> AnswerTable:
-    """The VM of each job and the cores it holds there, jobs in order."""
+    """Table of an assignment: the VM of each job and the cores it holds there, jobs in order."""
     jobs = labels("job", instance.names, instance.jobs)
     machines = labels("VM", instance.machine_names, instance.machines)
     rows = []

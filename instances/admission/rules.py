@@ -25,7 +25,7 @@ STRICTLY = 1e-9
 
 @dataclass(frozen=True)
 class BlockingPairs:
-    """Blocking pairs of an assignment.
+    """Blocking pairs (job, VM) of an assignment of jobs to VMs.
 
     Attributes
     ----------

@@ -167,8 +167,8 @@ def better_partners(
     alpha_mode: AlphaMode = "penalty-points",
     others: Floats | None = None,
 ) -> Integers:
-    """For each of some ascending penalties, how many of them are a gain for an agent with it. O(m
-    log m).
+    """Number of the given ascending penalties to which an agent with each penalty would gain by
+    moving. O(m log m).
 
     Parameters
     ----------

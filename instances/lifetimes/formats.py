@@ -100,7 +100,7 @@ def lifetimes_csv(path: PathLike, *, capacity: str, until: Until = None) -> Life
 
 
 def _size(row: CsvRow, server: Mapping[str, tuple[int, int]]) -> tuple[int, ...]:
-    """Read the amount of each resource of a VM from its row, in integer units of the server's."""
+    """Read the amount of each resource of a VM from its row, in integer units."""
     size = tuple(row.whole(name, parts) for name, (_, parts) in server.items())
     for amount, (name, (most, parts)) in zip(size, server.items(), strict=True):
         if amount > most or not any(size):
@@ -190,8 +190,8 @@ def azure_2020(
 
 @validate_options
 def temporal_bin_packing(path: PathLike) -> Lifetimes:
-    """A temporal bin packing file: the number of items and the capacity; then a line of each item
-    with its number, start, end (excluded) and size.
+    """Read a temporal bin packing file: the number of items and the capacity; then a line of each
+    item with its number, start, end (excluded) and size.
     """
     lines = [line.split() for line in read_text(path).splitlines() if line.strip()]
     try:

@@ -67,7 +67,9 @@ class Account:
 
 
 def account(market: Market, cores: Floats, price: Floats) -> Account:
-    """Sums and maxima over the users of a market from which its residuals follow. O(jobs)."""
+    """Sums and maxima over a market's users from which the residuals of an allocation follow.
+    O(jobs).
+    """
     reply = best_reply(market, price)
     spent = money_spent(market, cores, price)
     spending = (spent - market.budget) / market.budget
@@ -106,7 +108,7 @@ def residuals(market: Market, allocation: Allocation) -> Residuals | None:
 
 
 def money_spent(market: Market, cores: Floats, price: Floats) -> Floats:
-    """Cost of each user's cores, shape (n,)."""
+    """Cost (n,) of the cores that each user holds, at given prices."""
     return total_by(market.user, price[market.server] * cores, market.users)
 
 

@@ -62,7 +62,7 @@ class Profile:
         return chosen if size is None else chosen & (self.size == size)
 
     def only(self, rows: Booleans) -> Profile:
-        """Profile restricted to some rows."""
+        """Profile of measured run times restricted to some rows."""
         names = tuple(name for name, kept in zip(self.workload, rows.tolist(), strict=True) if kept)
         return Profile(names, self.size[rows], self.cores[rows], self.seconds[rows])
 

@@ -46,7 +46,7 @@ OTHERS = "(others)"
 
 @dataclass(frozen=True, eq=False)
 class Accounts:
-    """A log and its organizations, ready for windows.
+    """Log of a cluster with its organizations, from which windows can be cut.
 
     Attributes
     ----------
@@ -366,8 +366,8 @@ def _ran(log: Log) -> set[str]:
 
 
 def most_parts(run: Integers, width: Integers, length: int) -> int:
-    """Parts of a machine with which 64 bits hold the utility of jobs in a window of so many
-    seconds, 0 where it is beyond them.
+    """Largest number of parts of a machine for which a window's utility fits 64 bits, 0 for
+    none.
     """
     work = float((np.minimum(run, length) * width.astype(float)).sum())
     return int(2.0**61 // (work * (length + 1.0)))

@@ -55,8 +55,8 @@ Form = Literal["auto", "sacct", "swf", "kueue"]
 def read_log(
     path: PathLike, form: Form = "auto", *, delimiter: str = "", strict: bool = False
 ) -> Log:
-    """A log, whatever its kind: what sacct prints, Standard Workload Format, or what kubectl lists
-    of a Kueue.
+    """Read a log of jobs by its format: output of sacct, Standard Workload Format, or Kueue's
+    objects.
 
     Parameters
     ----------

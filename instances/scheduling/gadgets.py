@@ -44,7 +44,7 @@ def figure_2(*, horizon: Horizon = 14, rng: np.random.Generator | None = None) -
 
 @validate_options
 def figure_2_schedule(instance: Scheduling) -> Schedule:
-    """The schedule of figure 2."""
+    """Schedule that figure 2 of the paper shows, for the instance `figure_2`."""
     start = np.array([0, 0, 0, 3, 3, 4, 6, 9, 10, 9])
     return Schedule(start, assign_machines(instance, start))
 

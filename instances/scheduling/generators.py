@@ -30,7 +30,7 @@ def workload(
     fastest: Annotated[int, Range(least=1, below=2**31, what="a speed")] = 1,
     rng: np.random.Generator,
 ) -> Scheduling:
-    """Jobs in batches with lognormal processing times, as users of a cluster send them (synthetic).
+    """Draw jobs in batches with lognormal processing times, as users of a cluster send them.
 
     Parameters
     ----------

@@ -227,7 +227,7 @@ class Scheduling(Instance["Schedule"]):
 
     @property
     def size(self) -> int:
-        """Forty steps of a policy for each job, as an estimate of its time."""
+        """Estimated steps of a policy: forty for each job."""
         return 40 * self.jobs
 
     @property
@@ -330,7 +330,7 @@ class Scheduling(Instance["Schedule"]):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Schedule(Solution):
-    """When and where each job starts.
+    """Start time and machines of each job.
 
     Parameters
     ----------

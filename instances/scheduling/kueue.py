@@ -70,8 +70,8 @@ def looks_like_kueue(text: str) -> bool:
 
 
 def read_kueue(path: PathLike, *, strict: bool = False, text: str | None = None) -> Log:
-    """The runs of a Kueue's workloads, each ClusterQueue a group and each LocalQueue a user; its
-    cohort is the partition.
+    """Read the runs of a Kueue's workloads: ClusterQueues become groups, LocalQueues users, and
+    cohorts partitions.
 
     Of an object that comes several times, as in exports that were put into one list, the last
     counts; so exports keep what is deleted later.
@@ -121,7 +121,7 @@ def read_kueue(path: PathLike, *, strict: bool = False, text: str | None = None)
 
 
 def _items(content: Any) -> Iterator[Object]:
-    """Objects of nested lists; the objects of a typed list get its kind."""
+    """Iterate over the objects in nested lists; the objects of a typed list get its kind."""
     if isinstance(content, list):
         for each in content:
             yield from _items(each)
@@ -183,7 +183,7 @@ def _quotas(spec: Object) -> Iterator[tuple[str, Object]]:
 
 
 def _read_queues(of_kind: Mapping[str, list[Object]], reading: _Reading) -> Iterator[str]:
-    """Collect the queues; yield notes about them."""
+    """Collect the queues among a Kueue's objects; yield notes about them."""
     cohorts = {_name(item): item.get("spec") or {} for item in of_kind.get("Cohort", [])}
     above: dict[str, list[str]] = {}
     for item in of_kind["ClusterQueue"]:
@@ -325,7 +325,7 @@ def _read_workload(item: Object, reading: _Reading) -> None:
 
 
 def _notes(of_kind: Mapping[str, list[Object]], reading: _Reading) -> Iterator[str]:
-    """Notes on what the file lacks, and where it contradicts itself."""
+    """Notes on what a file of a Kueue's objects lacks, and where it contradicts itself."""
     finished = reading.finished
     first = f", the first of {_day(min(finished))}" if finished else ""
     yield (

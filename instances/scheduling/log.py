@@ -125,7 +125,7 @@ class Log:
 
 @dataclass(frozen=True, eq=False)
 class Window:
-    """A window of a log as an instance, with what the log itself did in it.
+    """Window of a log as an instance, with the schedule that the log itself has in it.
 
     Attributes
     ----------

@@ -162,8 +162,8 @@ def read_nodes(path: PathLike) -> list[SlurmNode]:
 
 
 def read_shares(path: PathLike) -> tuple[dict[str, Fraction], dict[str, dict[str, str]]]:
-    """Account -> its part of the machine by sshare's raw shares, summing to 1; and its Level FS,
-    with the least and the largest fair-tree factor of its users, as printed.
+    """Read each account's part of the machine from sshare's raw shares, summing to 1, and its Level
+    FS and fair-tree factors.
 
     An account's part is divided among its own users and the accounts below it by their raw shares;
     what its users have is the account's own. The part of the users of root, the administrator's
@@ -431,7 +431,7 @@ def remarks(log: Log, nodes: Sequence[SlurmNode] = (), unit: str = "cpu") -> Ite
 
 
 def _these(log: Log, chosen: list[int]) -> str:
-    """Number of some jobs, and the first of them by name, as text."""
+    """Text with the number of some jobs of a log, and the names of the first."""
     names = ", ".join(log.jobs[n] for n in chosen[:3])
     return f"{len(chosen)} ({names}{', ...' if len(chosen) > 3 else ''})"
 

@@ -58,7 +58,8 @@ class Queue:
 
 @dataclass(frozen=True)
 class Unit:
-    """Unit in which jobs are counted.
+    """Resource unit in which the machines of a scheduling instance and the widths of jobs are
+    counted.
 
     Attributes
     ----------
@@ -106,7 +107,7 @@ CPUS = Unit()
 
 
 def unit_named(name: str) -> Unit:
-    """Unit by name.
+    """Look up a resource unit by name; raises an error for an unknown name.
 
     Parameters
     ----------
@@ -183,7 +184,7 @@ def gres(text: str) -> Amounts:
 
 
 def summed(many: Iterable[Amounts]) -> dict[str, int]:
-    """Sum of amounts of resources, resource by resource."""
+    """Sum of several mappings of amounts, resource by resource."""
     total: dict[str, int] = {}
     for each in many:
         for name, number in each.items():

@@ -40,7 +40,7 @@ def throughput(jobs: Iterable[Started], t: int) -> int:
 
 
 def utilization(jobs: Iterable[Started], t: int) -> int:
-    """Units of work done before t."""
+    """Utility that counts the units of work done before time t."""
     return sum(min(processing, t - start) for start, processing, _ in jobs if start < t)
 
 
@@ -108,8 +108,8 @@ def units_done(
 
 
 def rates(instance: Scheduling, machine: npt.ArrayLike | None = None) -> Integers | None:
-    """Units of work (j,) that each job does in a unit of time: its processors, or the speed of its
-    machine; None when all do one.
+    """Units of work (j,) that each job does in a unit of time: its processors, or its machine's
+    speed; None if all do one.
 
     Parameters
     ----------

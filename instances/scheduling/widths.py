@@ -18,8 +18,8 @@ from .units import GPU, Amounts, Unit, amount_of, summed
 
 
 def in_unit(log: Log, unit: Unit, brought: Sequence[int]) -> tuple[Log, list[str]]:
-    """Jobs that hold some of a unit, with widths in it and the unit's grain; and sentences on what
-    was left out or rounded.
+    """Restrict a log to jobs that hold some of a resource unit, with widths in that unit; and say
+    what was left out or rounded.
 
     Parameters
     ----------

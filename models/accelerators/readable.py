@@ -17,16 +17,16 @@ from ...instances.problem.option_types import validate_options
 
 @validate_options
 def max_min_model(instance: Accelerators) -> Any:
-    """Maximize the least normalized throughput: variables `share[i, j, d]`, jobs of type i alone (j
-    = -1) or pairs on devices of kind d at a time, and `theta`.
+    """Pyomo model that maximizes the least normalized throughput: variables `share[i, j, d]`, jobs
+    of type i alone (j = -1) or pairs on devices of kind d at a time, and `theta`.
     """
     return ratio_model(instance, entitlements(instance))
 
 
 @validate_options
 def ratio_model(instance: Accelerators, unit: Floats) -> Any:
-    """Maximize theta such that each job has theta times the `unit` (T,) of its type [steps/s]; with
-    the remaining steps as unit, theta is 1 over the makespan.
+    """Pyomo model that maximizes theta such that each job has theta times the `unit` (T,) of its
+    type [steps/s]; with the remaining steps as unit, theta is 1 over the makespan.
     """
     if np.shape(unit) != (instance.types,):
         raise InvalidOption(f"unit has shape {np.shape(unit)}; expected one for each type of job")
@@ -43,8 +43,8 @@ def ratio_model(instance: Accelerators, unit: Floats) -> Any:
 
 @validate_options
 def cost_model(instance: Accelerators, least: float = 1.0) -> Any:
-    """Minimize the cost an hour such that each job has its required throughput, see `min_cost`:
-    variables `share[i, j, d]`.
+    """Pyomo model that minimizes the cost per hour such that each job has its required throughput,
+    see `min_cost`: variables `share[i, j, d]`.
     """
     model = _shares(instance)
     floor = owed_throughputs(instance, least)

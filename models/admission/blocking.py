@@ -85,7 +85,7 @@ def blocking_program(instance: Admission, most_pairs: int) -> BlockingProgram:
 
 
 def _fastest(instance: Admission, j: int, w: float, offered: Integers) -> float:
-    """Value of w for job j on the cores offered: at least its highest speed there."""
+    """Upper bound on the speed of job j on the offered cores, from a price w of a thread."""
     return float(w * instance.threads[j] + np.maximum(0.0, instance.speed[j] - w) @ offered)
 
 

@@ -113,7 +113,7 @@ class Assignment:
 
     @property
     def loss(self) -> Floats:
-        """Total penalty of the agents of each entry, per unit of its column."""
+        """Total penalty of the agents in each entry, per unit of the entry's column."""
         instance = self.instance
         each = instance.penalty[self.kind, np.maximum(self.partner, 0)]
         total: Floats = (

@@ -61,8 +61,8 @@ def fair_program(
     around: Surroundings | None = None,
     least: float = 0.0,
 ) -> FairProgram:
-    """Minimize the slack such that mean penalty[x] <= mean penalty[y] + slack whenever bandwidth[x]
-    < bandwidth[y] strictly.
+    """Program that minimizes the slack of fair attribution: mean penalty[x] <= mean penalty[y] +
+    slack whenever bandwidth[x] < bandwidth[y].
 
     With the running maximum h[k] of the mean penalties of the k lowest bandwidths, one row for each
     type on either side suffices. Types without agents have no mean and are left out.

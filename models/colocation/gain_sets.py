@@ -61,7 +61,7 @@ class GainSets:
         return place[partner]
 
     def levels(self, a: int) -> Integers:
-        """Sizes above 0 used by type a, ascending: ranks of its chain variables."""
+        """Distinct positive sizes of type a's gain sets, ascending."""
         return np.unique(self.size[a][self.blocks[a]])
 
     def among(self, keep: Booleans) -> GainSets:

@@ -156,7 +156,7 @@ class WillingCounts:
         self.member = csr_array((values, (rows, columns)), shape=(len(types), width))
 
     def columns(self, shared: Assignment) -> Integers:
-        """Add a column for each W, with the rows that define it."""
+        """Add a column for each distinct count of willing agents, with the rows that define it."""
         builder, entries = shared.builder, self.member.tocoo()
         willing = builder.columns(len(self.most), upper=self.most, integer=True, implied=True)
         members = (entries.row, entries.col, entries.data)

@@ -155,7 +155,7 @@ def fewest_model(
 
 
 def _add_willing(model: Any, instance: Colocation, alpha: float, alpha_mode: AlphaMode) -> None:
-    """Add `meetings`, the ordered pairs of types that may meet, and `willing` over them."""
+    """Add to a Pyomo model the pairs of types that may block, and the counts of willing agents."""
     validate_alpha(alpha, alpha_mode)
     penalty = instance.penalty
     model.meetings = pyo.Set(
@@ -178,8 +178,8 @@ def _add_willing(model: Any, instance: Colocation, alpha: float, alpha_mode: Alp
 
 @validate_options
 def fair_model(instance: Colocation) -> Any:
-    """Minimize the slack of fair attribution: mean penalty[a] <= mean penalty[b] + slack wherever
-    bandwidth[a] < bandwidth[b].
+    """Pyomo model that minimizes the slack of fair attribution: mean penalty[a] <= mean penalty[b]
+    + slack wherever bandwidth[a] < bandwidth[b].
     """
     assert instance.bandwidth is not None
     bandwidth, count = instance.bandwidth, instance.count.tolist()

@@ -81,8 +81,8 @@ class Columns:
         return builder.build()
 
     def rows(self, builder: ProgramBuilder, x: Integers, count: Integers, limits: Integers) -> None:
-        """Add rows to a program: every job is placed once, and machines suffice; x are the columns
-        of the groups.
+        """Add the rows by which every job is placed once and machines suffice; x are the groups'
+        columns.
         """
         row, column = self.incidence()
         wanted = count.astype(float)

@@ -128,7 +128,9 @@ def figure_6(
 
 
 def claims_6(rows: Sequence[SweepRow]) -> Parts:
-    """Findings on the sentences about fig. 6 from the rows of `size_sweep`, and its curves."""
+    """Findings on the paper's sentences about fig. 6 from the rows of `size_sweep`, and its
+    curves.
+    """
     # 1. Resource -> policy -> size -> share allocated.
     policies = list(dict.fromkeys(row["method"] for row in rows))
     curves = {

@@ -20,7 +20,15 @@ from ..problem.settings import with_settings
 from ..problem.tables import AMOUNT, CsvTable, PathLike, in_a_line, name_of, places_of, read_matrix
 from .generators import Machines
 from .instance import Colocation, Floats
-from .missing import FORBIDDEN, UNKNOWN, Missing, completed, computed_penalty, look_like_slowdowns
+from .missing import (
+    FORBIDDEN,
+    UNKNOWN,
+    Missing,
+    completed,
+    computed_penalty,
+    look_like_slowdowns,
+    throughput_loss,
+)
 
 
 @validate_options
@@ -105,7 +113,7 @@ def slowdown_csv(path: PathLike, *, given: Population = ONE_OF_EACH) -> Colocati
             f"{os.fspath(path)} holds numbers from {finite.min():g} to {finite.max():g}; expected "
             f"slowdowns, run times beside another over those alone{cure}"
         )
-    loss = _loss(1.0, matrix)
+    loss = throughput_loss(matrix)
     return given.of(path, names, loss, "slowdown matrix")
 
 
@@ -128,7 +136,7 @@ def fair_co2(path: PathLike, *, given: Population = ONE_OF_EACH) -> Colocation:
             "run alone is missing"
         )
     _all_positive(path, names, np.hstack([matrix, alone]), "run time")
-    loss = _loss(alone, matrix)
+    loss = throughput_loss(matrix, alone)
     return given.of(path, names, loss, "Fair-CO2 run times")
 
 
@@ -159,12 +167,6 @@ def gavel(
     with np.errstate(all="ignore"):  # what comes of it is no penalty: refused
         penalty = computed_penalty(np.where(shared <= 0, np.inf, 1 - shared / alone[:, None]))
     return given.of(path, jobs, penalty, f"Gavel pair table, {gpu}")
-
-
-def _loss(alone: Floats | float, together: Floats) -> Floats:
-    """Throughput loss 1 - alone / together from run times; infinity and NaN are kept."""
-    with np.errstate(over="ignore", invalid="ignore"):  # what comes of it is no penalty: refused
-        return computed_penalty(np.where(np.isposinf(together), np.inf, 1 - alone / together))
 
 
 def _square(path: PathLike, extra_columns: int = 0) -> tuple[tuple[str, ...], Floats, Floats]:

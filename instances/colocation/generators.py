@@ -107,7 +107,10 @@ def mix_places(mix: Mix, number: int, rng: np.random.Generator) -> Floats:
     parameters of `population`.
     """
     if mix == "gaussian":
-        return _cut_normal(number, rng)
+        place = rng.normal(0.5, 0.15, number)
+        while (outside := (place <= 0) | (place >= 1)).any():
+            place[outside] = rng.normal(0.5, 0.15, int(outside.sum()))
+        return place
     if mix == "uniform":
         return rng.random(number)
     low, high = (2, 5) if mix == "beta-low" else (5, 2)
@@ -195,13 +198,6 @@ def from_scores(
         name=name,
         source=source,
     )
-
-
-def _cut_normal(agents: int, rng: np.random.Generator) -> Floats:
-    place = rng.normal(0.5, 0.15, agents)
-    while (outside := (place <= 0) | (place >= 1)).any():
-        place[outside] = rng.normal(0.5, 0.15, int(outside.sum()))
-    return place
 
 
 def _even(agents: int) -> None:

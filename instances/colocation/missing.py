@@ -35,6 +35,12 @@ def computed_penalty(penalty: npt.ArrayLike) -> Floats:
     return cast("Floats", np.round(np.asarray(penalty, dtype=float), COMPUTED_DECIMALS))
 
 
+def throughput_loss(together: Floats, alone: Floats | float = 1.0) -> Floats:
+    """Throughput loss 1 - alone / together from run times; infinity and NaN are kept."""
+    with np.errstate(over="ignore", invalid="ignore"):  # what comes of it is no penalty: refused
+        return computed_penalty(np.where(np.isposinf(together), np.inf, 1 - alone / together))
+
+
 def completed(
     path: str, names: Sequence[str], penalty: Floats, count: Integers, missing: Missing
 ) -> tuple[Floats, str]:
@@ -96,8 +102,7 @@ def penalties_of_frame(
             field = f"penalty[{labels[x]!r}, {labels[y]!r}]"
             cure = "It is the run time beside the other over the run time alone"
             raise InvalidInstance(field, f"{values[x, y]:g}", "a slowdown, above 0", cure)
-        with np.errstate(over="ignore"):  # what comes of it is no penalty: refused
-            values = np.where(np.isposinf(values), np.inf, computed_penalty(1 - 1 / values))
+        values = throughput_loss(values)
     elif look_like_slowdowns(known):
         seen = f"numbers from {known.min():g} to {known.max():g}"
         cure = "Of slowdowns, give slowdown=True; divide percentages by 100"

@@ -74,13 +74,13 @@ def account(market: Market, cores: Floats, price: Floats) -> Account:
     spent = money_spent(market, cores, price)
     spending = (spent - market.budget) / market.budget
     useless = total_by(market.user, market.work * market.parallel_fraction, market.users) == 0
-    regret = _regret(user_utilities(market, cores), reply_utilities(market, reply))
+    worth = ratio(user_utilities(market, cores), reply_utilities(market, reply), 1.0)
     demand = _demand(market, cores, reply.amount)
     return Account(
         given=total_by(market.server, cores, market.servers),
         asked=total_by(market.server, demand, market.servers),
         overspending=_largest(spending),
-        regret=_largest(regret),
+        regret=_largest(1 - worth),
         unspent=_largest(-spending[~useless]),
     )
 
@@ -116,10 +116,6 @@ def _demand(market: Market, cores: Floats, reply: Floats) -> Floats:
     linear = market.useful & (market.parallel_fraction == 1)
     several = np.bincount(market.user[linear], minlength=market.users) > 0
     return np.where(several[market.user] | (market.parallel_fraction == 0), cores, reply)
-
-
-def _regret(utility: Floats, best: Floats) -> Floats:
-    return np.maximum(0.0, 1 - ratio(utility, best, 1.0))
 
 
 def _largest(values: Floats) -> float:

@@ -561,11 +561,9 @@ def frozen_array(
     if np.dtype(dtype).kind == "i" and raw.dtype.kind in "fu":
         broken = ~np.isfinite(raw) | (raw != np.floor(raw)) | (np.abs(raw) >= 2**62)
         if broken.any():
-            place = tuple(int(i) for i in np.argwhere(broken)[0])
-            raise InvalidInstance(
-                f"{owner}[{', '.join(map(str, place))}]", raw[place], "a whole number",
-                parts if np.isfinite(raw[place]) and raw[place] % 1 else "",
-            )  # fmt: skip
+            first = raw[broken][0]
+            cure = parts if np.isfinite(first) and first % 1 else ""
+            raise_first_invalid(owner, raw, broken, "a whole number", cure)
     whole = raw if raw.base is None else raw.base
     frozen = isinstance(whole, np.ndarray) and whole.flags.owndata
     frozen = frozen and not (whole.flags.writeable or raw.flags.writeable)

@@ -31,7 +31,7 @@ from .log import (
 )
 from .slurm import SlurmNode, read_nodes, read_shares, remarks
 from .split import MOST_UNITS, cuts
-from .units import Amounts, Unit, named_numbers, summed, unit_named
+from .units import Unit, named_numbers, summed, unit_named
 from .widths import in_machines, in_unit
 
 MOST_ACCOUNTS = 62
@@ -233,7 +233,8 @@ class Source:
         unit = unit_named(self.unit)
         if unit.resource == "cpu" and not log.queues:
             return log, []
-        brought = [unit.whole(each) for each in _brought(log, nodes)]
+        quotas = [summed(queue.nominal for queue in log.queues)] if log.queues else []
+        brought = [unit.whole(each) for each in quotas or (node.resources for node in nodes)]
         if self.machines is not None:
             brought.append(self.machines * unit.parts)
         return in_unit(log, unit, brought)
@@ -320,13 +321,6 @@ def waits(accounts: Accounts) -> dict[str, tuple[int, int, float]]:
             more = job.processors * (over - job.eligible)
             table[job.account] = (jobs + 1, cpus + job.processors, waited + more)
     return table
-
-
-def _brought(log: Log, nodes: list[SlurmNode]) -> list[Amounts]:
-    """Amounts of resources that all queues contribute, or that each node has."""
-    if log.queues:
-        return [summed(each.nominal for each in log.queues)]
-    return [node.resources for node in nodes]
 
 
 def _left_out(log: Log) -> Iterator[str]:

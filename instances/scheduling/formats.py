@@ -153,7 +153,12 @@ def read_swf(path: PathLike, text: str | None = None) -> Log:
         (_WAIT, "wait time", -1),
         (_RUN, "run time", -1),
     ):
-        _refuse_below(path, table[:, column], numbers, name, least)
+        for index in np.flatnonzero(table[:, column] < least)[:1].tolist():
+            meaning = "0 or more" if least == 0 else "0 or more, or -1 for not known"
+            raise InvalidFile(
+                f"{os.fspath(path)}, line {numbers[index]}: the {name} is {table[index, column]}; "
+                f"expected {meaning}"
+            )
     used = np.where(table[:, _USED] > 0, table[:, _USED], table[:, _ASKED])
     submit, wait, run = table[:, _SUBMIT], table[:, _WAIT], table[:, _RUN]
     ran = run > 0
@@ -205,15 +210,3 @@ def _exact(path: PathLike, number: int, column: int, text: str) -> Fraction:
             f"{'number' if timed else 'whole number'} below 2**53"
         )
     return value
-
-
-def _refuse_below(
-    path: PathLike, values: Integers, numbers: list[int], name: str, least: int
-) -> None:
-    if (values < least).any():
-        place = int(np.argmax(values < least))
-        meaning = "0 or more" if least == 0 else "0 or more, or -1 for not known"
-        raise InvalidFile(
-            f"{os.fspath(path)}, line {numbers[place]}: the {name} is {values[place]}; "
-            f"expected {meaning}"
-        )

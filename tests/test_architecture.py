@@ -477,7 +477,7 @@ def test_public_functions_and_classes_have_a_docstring() -> None:
 BUDGET = {
     "solvers": (40_032, 26_279),
     "analysis": (19_821, 13_490),
-    "instances": (21_393, 14_184),
+    "instances": (21_377, 14_177),
     "models": (5_217, 3_326),
     "verify": (4_823, 3_508),
     "baselines": (4_208, 2_217),

@@ -9,11 +9,13 @@ otherwise it failed there.
 from __future__ import annotations
 
 import math
+from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from ...solvers.outcome import AGREE, agree
 from ..metric import Metric, Sense
+from ..run.gaps import difference_to
 from ..run.rows import Line
 
 SECONDS_SHIFT = 1.0
@@ -111,7 +113,9 @@ def profiles(values: Values, sense: Sense) -> dict[str, list[tuple[float, float]
         ]
         corners = sorted({1.0, *(each for each in ratios if math.isfinite(each))})
         ordered = sorted(ratios)
-        found[method] = [(corner, _share_within(ordered, corner)) for corner in corners]
+        found[method] = [
+            (corner, bisect_right(ordered, corner) / len(ordered)) for corner in corners
+        ]
     return found
 
 
@@ -188,13 +192,8 @@ def whole(line: Line) -> bool:
 
 def values_of(lines: Sequence[Line], metric: str) -> dict[str, list[float | None]]:
     """Values of a metric on every instance, by method, for methods that have any."""
-    return _grid(
-        lines,
-        {
-            index: line["metrics"].get(metric) if whole(line) else None
-            for index, line in enumerate(lines)
-        },
-    )
+    values = [line["metrics"].get(metric) if whole(line) else None for line in lines]
+    return _grid(lines, values, lines)
 
 
 def proof_seconds(
@@ -213,11 +212,7 @@ def proof_seconds(
         for line in lines
         if objective in (None, line["objective_name"]) and not line["equilibrium"]
     ]
-    return _grid(
-        chosen,
-        {index: line["seconds"] if _proved(line) else None for index, line in enumerate(chosen)},
-        lines,
-    )
+    return _grid(chosen, [line["seconds"] if _proved(line) else None for line in chosen], lines)
 
 
 def in_units(lines: Sequence[Line], metric: str) -> bool:
@@ -244,9 +239,14 @@ def _score(
     gaps: dict[str, Mean] = {}
     for metric in metrics:
         found = [
-            _excess(line, metric) if units[metric.name] else line["gaps"].get(f"gap_{metric.name}")
+            difference_to(
+                metric, line["metrics"].get(metric.name), line["bounds"].get(metric.name),
+                _scale(line, metric.name),
+            )
+            if units[metric.name]
+            else line["gaps"].get(f"gap_{metric.name}")
             for line in good
-        ]
+        ]  # fmt: skip
         known = [value for value in found if value is not None]
         if known:
             gaps[metric.name] = _mean(known, EXCESS_SHIFT if units[metric.name] else GAP_SHIFT)
@@ -263,15 +263,6 @@ def _score(
         ),
         equilibrium=any(line["equilibrium"] for line in lines),
     )
-
-
-def _excess(line: Line, metric: Metric) -> float | None:
-    """Distance of a value from the best bound on the worse side, in the metric's unit."""
-    value, bound = line["metrics"].get(metric.name), line["bounds"].get(metric.name)
-    if value is None or bound is None or metric.sense == "":
-        return None
-    excess: float = value - bound if metric.sense == "min" else bound - value
-    return 0.0 if agree(value, bound, _scale(line, metric.name)) else excess
 
 
 def _scale(line: Line, metric: str) -> float:
@@ -294,13 +285,6 @@ def _proved(line: Line) -> bool:
     )
 
 
-def _share_within(ordered: Sequence[float], limit: float) -> float:
-    """Share of the sorted ratios that are at most `limit`."""
-    import bisect
-
-    return bisect.bisect_right(ordered, limit) / len(ordered)
-
-
 def _columns(values: Values) -> list[dict[str, float | None]]:
     """For each instance, the values by method."""
     size = max(map(len, values.values()), default=0)
@@ -308,16 +292,12 @@ def _columns(values: Values) -> list[dict[str, float | None]]:
 
 
 def _grid(
-    lines: Sequence[Line],
-    values: Mapping[int, float | None],
-    universe: Sequence[Line] | None = None,
+    lines: Sequence[Line], values: Sequence[float | None], universe: Sequence[Line]
 ) -> dict[str, list[float | None]]:
-    places = {
-        key: index
-        for index, key in enumerate(instance_keys(lines if universe is None else universe))
-    }
+    """Values of lines by method on every instance of the universe; methods without any left out."""
+    places = {key: index for index, key in enumerate(instance_keys(universe))}
     found: dict[str, list[float | None]] = {}
-    for number, line in enumerate(lines):
+    for line, value in zip(lines, values, strict=True):
         row = found.setdefault(label(line), [None] * len(places))
-        row[places[line["instance"], line["fingerprint"]]] = values[number]
+        row[places[line["instance"], line["fingerprint"]]] = value
     return {method: row for method, row in found.items() if any(value is not None for value in row)}

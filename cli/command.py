@@ -131,7 +131,7 @@ def _declared(entry: inspect.Parameter, words: Mapping[str, str]) -> inspect.Par
 
 
 def _marks(hint: Any) -> tuple[Any, ...]:
-    """Parts of an annotation beside its type."""
+    """Metadata of an annotation, without its type."""
     return typing.get_args(hint)[1:] if typing.get_origin(hint) is Annotated else ()
 
 

@@ -14,7 +14,7 @@ VARIABLE = "_COTENANT_COMPLETE"
 
 
 class Shell(StrEnum):
-    """A shell that has a script."""
+    """Shell for which `cotenant` has a completion script."""
 
     BASH = "bash"
     ZSH = "zsh"

@@ -59,7 +59,7 @@ class Finding:
 
     @property
     def why(self) -> str:
-        """Note and reason of the finding, as one text."""
+        """Note on a finding and its reason, as one text."""
         return "; ".join(filter(None, (self.note, self.reason)))
 
 
@@ -261,7 +261,7 @@ class Task:
         return " ".join([*words, *(["--data DATA"] if self.files else [])])
 
     def run(self) -> Reproduction:
-        """Run the task and return its reproduction."""
+        """Run the experiment of a task and return its findings."""
         own, function = dict(self.experiment.data), self.experiment.function
         given: dict[str, Any] = {n: str(path) for n, path in self.files.items() if n in own}
         given |= {"seed": self.seed} if accepts(function, "seed") else {}
@@ -275,7 +275,7 @@ class Task:
 
 @dataclass(frozen=True)
 class Reproduction:
-    """Result of an experiment that was run.
+    """Findings and pictures of an experiment that was run.
 
     Attributes
     ----------

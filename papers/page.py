@@ -263,7 +263,7 @@ def left_open(entries: tuple[tuple[str, str], ...], title: str = "") -> Table:
 
 
 def _tally(rows: Iterable[ExperimentRow]) -> list[int]:
-    """Number of findings of each verdict."""
+    """Number of findings with each verdict."""
     seen = [entry["verdict"] for row in rows for entry in row["findings"]]
     return [seen.count(verdict) for verdict in VERDICTS]
 

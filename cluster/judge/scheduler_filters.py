@@ -412,7 +412,7 @@ class _Labels:
         ]
 
     def pods(self, kinds: Iterable[int]) -> Iterator[int]:
-        """Indices of the pods of some kinds."""
+        """Indices of the pods of some kinds, each with equal namespace and labels."""
         for kind in kinds:
             yield from self._members[kind]
 
@@ -462,7 +462,7 @@ def check_waves(
     released: Collection[str] = (),
     arrivals: Mapping[int, str] = MappingProxyType({}),
 ) -> None:
-    """Check that a plan can be carried out.
+    """Check by the scheduler's filters that the waves of moves of a plan can be carried out.
 
     Every move of a wave passes the filters beside all other moves of the wave, no disruption budget
     is exceeded, nothing moves that must stay, and the freed nodes end up empty. At the end, with

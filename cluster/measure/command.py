@@ -101,7 +101,7 @@ class Computer:
         self._errors.close()
 
     def now(self) -> float:
-        """Seconds since 1970."""
+        """Current time in seconds since 1970."""
         return time.time()
 
     def end(self) -> None:
@@ -258,7 +258,7 @@ def machine_facts(seats: Seats) -> dict[str, str]:
 
 
 def fingerprint(facts: dict[str, str]) -> str:
-    """Short hash of the facts of a machine."""
+    """Short hash of the hardware and software facts of a machine."""
     return hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()[:12]
 
 

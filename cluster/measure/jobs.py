@@ -54,7 +54,7 @@ class Job:
 
     @property
     def variables(self) -> dict[str, str]:
-        """Complete environment of a run."""
+        """Complete environment variables of a run of a job."""
         return {**os.environ, **self.environment}
 
     @property
@@ -93,7 +93,7 @@ class Job:
 
 
 def read_jobs(path: str | os.PathLike[str]) -> list[Job]:
-    """Read the `[[job]]` tables of a TOML file.
+    """Read the jobs to measure from the `[[job]]` tables of a TOML file.
 
     Raises
     ------
@@ -223,7 +223,7 @@ class CommandTable(BaseModel, extra="forbid", strict=True):
 
 
 class JobTable(CommandTable):
-    """`[[job]]` table of a job to measure."""
+    """Fields of a `[[job]]` table, which describes a job to measure."""
 
     name: Name = Field(description=NAME)
     count: int = Field(USUAL_COUNT, ge=1, description="an integer of agents, at least 1")

@@ -14,7 +14,7 @@ from .jobs import Job
 
 @dataclass(frozen=True)
 class Run:
-    """Complete run of a job.
+    """Run of a job from its start to its end, with its times.
 
     Attributes
     ----------
@@ -94,7 +94,7 @@ class Machine(Protocol):
     """Interface of what runs jobs: this computer, or a simulated machine in tests."""
 
     def now(self) -> float:
-        """Seconds since 1970."""
+        """Current time in seconds since 1970."""
 
     def visit(self, order: MeasurementRequest) -> Measurement:
         """Run the members of a request until each has ended once."""

@@ -43,7 +43,7 @@ Stop = Literal["reached", "budget", "hopeless", "busy", "interrupted"]
 
 @dataclass(frozen=True)
 class MeasurementStatus:
-    """Progress of a campaign, for display.
+    """Progress of a measurement campaign, for display.
 
     Attributes
     ----------
@@ -64,7 +64,7 @@ class MeasurementStatus:
 
 @dataclass(frozen=True)
 class Summary:
-    """Result of a campaign.
+    """Result of a measurement campaign.
 
     Attributes
     ----------
@@ -323,7 +323,7 @@ class Profiler:
         }
 
     def _expected(self, cell: Cell) -> float:
-        """Expected duration of a visit in seconds."""
+        """Expected duration in seconds of a visit, in which jobs run alone or together."""
         jobs = [job for job in cell if job >= 0]
         return max(self.typical[job] for job in jobs) * (_MARGIN if len(jobs) == 2 else 1.0)
 

@@ -349,7 +349,7 @@ class Predictor:
         return self._profile.seen
 
     def add(self, look: StoredMeasurement) -> None:
-        """Add a measurement to the observations."""
+        """Add a measurement to those that the predicted penalties are based on."""
         self.seen.add(look)
         self._instance = None
 

@@ -28,7 +28,7 @@ class RareSettings:
 @validate_options
 @dataclass(frozen=True, kw_only=True)
 class Settings(RareSettings):
-    """Options of a measurement.
+    """Options of a measurement of jobs beside each other.
 
     Attributes
     ----------

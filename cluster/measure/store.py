@@ -196,7 +196,7 @@ class Store:
         )  # fmt: skip
 
     def end_session(self, session: int, end: float, stop: str) -> None:
-        """Record when and why a session ended."""
+        """Record when and why a measurement session ended."""
         with self.writing() as rows:
             rows.execute("UPDATE session SET end = ?, stop = ? WHERE id = ?", (end, stop, session))
 
@@ -217,7 +217,7 @@ class Store:
         return machine, settings, stop
 
     def facts(self, machine: int) -> dict[str, str]:
-        """Facts of a machine."""
+        """Hardware and software facts of a machine in the store."""
         text = self._one("SELECT facts FROM machine WHERE id = ?", (machine,))
         facts: dict[str, str] = parsed(text, dict[str, str], f"{self.path}: machine.facts")
         return facts
@@ -233,7 +233,7 @@ class Store:
         most_pressure: float,
         control: bool = False,
     ) -> StoredMeasurement:
-        """Add the result of a visit in one transaction.
+        """Add the measured runs of a visit to the store in one transaction.
 
         Parameters
         ----------
@@ -278,17 +278,17 @@ class Store:
         return self._looks("machine IN (SELECT value FROM json_each(?)) AND round < 0", (alike,))
 
     def alike(self, machine: int) -> list[int]:
-        """Row numbers of the machines of the same kind."""
+        """Row numbers of the machines of the same kind as a given one."""
         wanted = kind_of(self.facts(machine))
         machines = self.rows("SELECT id FROM machine")
         return [number for (number,) in machines if kind_of(self.facts(number)) == wanted]
 
     def commands(self) -> set[tuple[str, str, str]]:
-        """Name, command and directory of every job."""
+        """Name, command and directory of every job in the store."""
         return set(self.rows("SELECT name, command, directory FROM job"))
 
     def names(self) -> dict[int, str]:
-        """Name of every job by row number."""
+        """Map row numbers of the store to names of jobs."""
         return dict(self.rows("SELECT id, name FROM job"))
 
     def _looks(self, which: str, values: Sequence[Any]) -> list[StoredMeasurement]:
@@ -350,7 +350,7 @@ class Store:
             yield self._rows
 
     def insert(self, table: str, **values: Any) -> int:
-        """Add a row and return its number."""
+        """Add a row to a table of the store and return its number."""
         names, marks = ", ".join(values), ", ".join("?" * len(values))
         with self.writing() as rows:
             added = rows.execute(
@@ -369,7 +369,7 @@ class Store:
 
 
 def parsed(text: str, kind: Any, where: str) -> Any:
-    """Parse a JSON text of a store.
+    """Parse a JSON text from a column of the store of measurements.
 
     Parameters
     ----------
@@ -396,7 +396,7 @@ _DAMAGED = "the store was changed or damaged: take an earlier copy of it"
 
 @contextmanager
 def opened(path: str | os.PathLike[str], *, new: bool = False) -> Iterator[Store]:
-    """Open the store in a file.
+    """Open the SQLite store of measurements in a file.
 
     Parameters
     ----------

@@ -109,7 +109,7 @@ class CardUse:
 
     @property
     def free(self) -> int:
-        """Free cards on nodes that take pods."""
+        """Number of free GPU cards on nodes that take pods."""
         return sum(cards * nodes for cards, nodes in self.pieces.items())
 
 

@@ -93,7 +93,7 @@ class SolveBudget:
         return found
 
     def report(self, words: str) -> Callable[..., None]:
-        """Progress callback of a search, with a prefix."""
+        """Make a progress callback for a search, which puts a prefix before its messages."""
 
         def says(
             seconds: float, objective: float | None, bound: float | None, text: str = ""

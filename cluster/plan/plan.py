@@ -31,8 +31,8 @@ def plan_answer(
     moves_bound: int = 0,
     **proved: Any,
 ) -> Answer:
-    """Convert a placement to a checked plan. The number of pods that fit now is left out if all
-    pending pods must be placed.
+    """Convert a placement of pods to a plan of moves that the scheduler's filters have checked. The
+    number of pods that fit now is left out if all pending pods must be placed.
 
     Where rules are tightened, the bound on the moves while the pinned pods stay is that of any
     plan.

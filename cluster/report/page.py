@@ -174,7 +174,7 @@ def _certificate(advice: Answer) -> PagePart:
 
 @dataclass(frozen=True)
 class AnswerPage:
-    """Page of an answer, as data.
+    """Content of the HTML page of an answer, before it is written.
 
     Attributes
     ----------

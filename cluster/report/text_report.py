@@ -87,7 +87,7 @@ def warning_lines(state: ClusterState) -> list[str]:
 
 
 def nodes_answer(advice: Answer) -> Shown:
-    """Report on the plan with fewer nodes."""
+    """Report on a plan by which the pods need fewer nodes."""
     state, order, moves = advice.state, advice.order, len(advice.targets)
     host, one = state.host_noun, state.workload_noun
     enough = f"{len(advice.in_use)} \u2192 {plural(advice.nodes.value, host)}"
@@ -154,7 +154,7 @@ def detail_sentences(state: ClusterState, advice: Answer | None) -> list[str]:
 
 
 def _plan_details(advice: Answer) -> Iterator[str]:
-    """Sentences on the assumptions of a plan."""
+    """Sentences on the assumptions under which a plan of moves holds."""
     state, stays = advice.state, reasons_to_stay(advice)
     if advice.freed and advice.left_pending and not any(advice.left_pending.values()):
         yield left_to_default(advice)
@@ -433,7 +433,7 @@ class PagePart:
 
 @dataclass(frozen=True)
 class Line:
-    """Sentence or list of a report.
+    """Sentence or list of items in a report on an answer.
 
     Attributes
     ----------

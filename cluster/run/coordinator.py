@@ -51,7 +51,7 @@ class _Running:
 
 
 class Coordinator:
-    """Runs the jobs of a queue in epochs.
+    """Loop that runs the jobs of a queue in epochs of pairing and starting.
 
     Parameters
     ----------
@@ -199,7 +199,7 @@ class Coordinator:
         return not self._stopping and bool(self.jobs.queue.waiting)
 
     def _patience(self) -> float:
-        """Seconds to wait for the end of a group."""
+        """Seconds that the coordinator waits for the end of a group of jobs."""
         if self._stopping or not self.jobs.queue.waiting or not self._free():
             return _TICK
         return min(_TICK, max(0.0, self._last + self.settings.epoch - self.machines.now()))
@@ -212,7 +212,7 @@ class Coordinator:
         return free > 0 and (waited or not self._running)
 
     def _free(self) -> list[str]:
-        """Names of the machines that run nothing."""
+        """Names of the machines on which no job runs."""
         busy = {one.group.machine for one in self._running.values()}
         return sorted(self._machine_rows.keys() - busy)
 

@@ -32,7 +32,7 @@ class Machines(Protocol):
     """
 
     def now(self) -> float:
-        """Seconds since 1970."""
+        """Current time in seconds since 1970."""
 
     def all(self) -> Mapping[str, Mapping[str, str]]:
         """Map each machine's name to its hardware facts; see `machine.machine_facts`."""
@@ -48,7 +48,7 @@ class Machines(Protocol):
 
 
 class Dispatcher:
-    """Machines of this computer; see `Machines`. Use it in a with statement.
+    """Machines that are parts of this computer; see `Machines`. Use it in a with statement.
 
     Parameters
     ----------
@@ -75,7 +75,7 @@ class Dispatcher:
             computer.__exit__()
 
     def now(self) -> float:
-        """Seconds since 1970."""
+        """Current time in seconds since 1970."""
         return time.time()
 
     def all(self) -> Mapping[str, Mapping[str, str]]:

@@ -66,7 +66,7 @@ class JobAdvice:
     possible: tuple[Partner, ...] = ()
 
     def lines(self) -> list[str]:
-        """Lines of text of the advice."""
+        """Format the advice for a job as lines of text."""
         job = self.job
         head = f"job {job.number} ({job.name}, type {job.kind}): {job.state}"
         head += f" ({job.reason})" if job.reason else ""

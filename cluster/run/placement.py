@@ -79,7 +79,7 @@ Reading = Literal["certain", "possible"]
 
 @dataclass(frozen=True)
 class ActionRecommender:
-    """Recommendations for the agents of a pairing.
+    """Recommendations to the agents of a pairing: take part or break away.
 
     Parameters
     ----------
@@ -153,7 +153,7 @@ class WaitingQueue:
         return [tuple(taken[kind].popleft() for kind in types) for types in groups]
 
     def kinds(self, numbers: Iterable[int]) -> Types:
-        """Types of jobs by row number."""
+        """Types of the waiting jobs with the given row numbers."""
         return tuple(self.types[self.entries[number].kind] for number in numbers)
 
     def put_back(self, numbers: Iterable[int]) -> None:

@@ -67,7 +67,7 @@ class QueuedJob:
 
 
 def read_queue(path: str | os.PathLike[str], *, here: bool = True) -> list[QueuedJob]:
-    """Read the `[[job]]` tables of a queue.
+    """Read the jobs of a queue from the `[[job]]` tables of a TOML file.
 
     Parameters
     ----------

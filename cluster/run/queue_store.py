@@ -75,7 +75,7 @@ class QueueStore:
         self.store = store
 
     def prepare(self) -> None:
-        """Create the tables if they are missing."""
+        """Create the tables of a queue in the store if they are missing."""
         with self.store.writing() as rows:
             for statement in QUEUE_TABLES.split(";") if not self.exists() else ():
                 rows.execute(statement)
@@ -146,7 +146,7 @@ class QueueStore:
         return self.entries("id IN (SELECT value FROM json_each(?))", (json.dumps([*numbers]),))
 
     def jobs(self, numbers: Iterable[int]) -> dict[int, QueuedJob]:
-        """Commands of jobs by row number."""
+        """Read the jobs of the queue with the given row numbers, with their commands."""
         where = f"{self.store.path}: queued.spec"
         return {
             number: QueuedJob.from_document(name, kind, bool(rerun), spec, where)

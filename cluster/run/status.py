@@ -50,7 +50,7 @@ class QueueStatus:
 
 @dataclass(frozen=True)
 class Summary:
-    """Summary of a run of the queue.
+    """Summary of a run of the queue: jobs by state, epochs, and mean penalties.
 
     Attributes
     ----------

@@ -144,7 +144,7 @@ def selects(selector: Selector, labels: Mapping[str, str]) -> bool:
 
 
 def expressions(fields: Fields, name: str = "matchExpressions") -> tuple[Expression, ...]:
-    """Read a list of label requirements."""
+    """Read a list of label requirements from its JSON objects."""
     found = []
     for item in fields.many(name):
         operator = item.text("operator")
@@ -168,7 +168,7 @@ def selector_of(fields: Fields, name: str) -> Selector:
 
 
 def node_terms(fields: Fields) -> tuple[NodeTerm, ...]:
-    """Read the terms of a node selector."""
+    """Read the terms of a node selector from its JSON object."""
     return tuple(
         NodeTerm(expressions(term), expressions(term, "matchFields"))
         for term in fields.many("nodeSelectorTerms")

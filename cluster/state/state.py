@@ -16,7 +16,7 @@ from .constraints import AFFINITY, GATES, NOMINATED, OWNER, SPREAD, Constraints,
 
 
 class Role(StrEnum):
-    """Role of a pod in a plan."""
+    """Role of a pod in a plan, such as movable or pinned."""
 
     MOVABLE = "movable"
     FIXED = "fixed"
@@ -233,7 +233,7 @@ class ClusterState:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """Sentences of all warnings and assumptions."""
+        """Sentences of all warnings and assumptions about a state."""
         return tuple(each.sentence for each in (*self.warnings, *self.assumptions))
 
     @property
@@ -253,7 +253,7 @@ class ClusterState:
 
     @property
     def priced(self) -> bool:
-        """Whether the nodes have prices."""
+        """Whether the nodes of a state have prices."""
         return any(node.price is not None for node in self.nodes)
 
 

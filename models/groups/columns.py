@@ -65,7 +65,7 @@ class Columns:
         return len(self.where)
 
     def some(self, chosen: npt.NDArray[Any]) -> Columns:
-        """Subset of the kinds of groups by mask."""
+        """Subset of the groups' columns that a mask selects."""
         return Columns(self.members[chosen], self.where[chosen], self.lost[chosen], self.limits)
 
     def program(
@@ -90,7 +90,7 @@ class Columns:
         builder.block(self.where, x, 1.0, np.full(len(limits), -np.inf), limits.astype(float))
 
     def find(self, instance: Groups, grouping: Grouping) -> Integers:
-        """Columns (G,) of the groups of a grouping."""
+        """Indices (G,) of the columns of a grouping's groups."""
         weight = np.append(np.random.default_rng(0).integers(1, 2**62, size=instance.types), 0)
 
         def keys(members: Integers, where: Integers) -> Integers:

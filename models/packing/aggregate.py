@@ -243,12 +243,14 @@ def _building(
 
 
 def _equal(builder: ProgramBuilder, columns: Integers, values: npt.ArrayLike, total: int) -> None:
-    """Add a column equal to values . columns."""
+    """Add the row by which a column equals a weighted sum of other columns. columns."""
     builder.row(np.append(columns, total), np.append(values, -1.0), lower=0.0, upper=0.0)
 
 
 def _at_most(
     builder: ProgramBuilder, columns: npt.ArrayLike, values: npt.ArrayLike, servers: int, room: int
 ) -> None:
-    """Add values . columns <= room x servers."""
+    """Add the row by which a weighted sum of columns is at most `room` times the servers. columns
+    <= room x servers.
+    """
     builder.row(np.append(columns, servers), np.append(values, -float(room)), upper=0.0)

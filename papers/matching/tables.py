@@ -237,7 +237,7 @@ for _number, _comparison, _what, _defaults in (
 
 
 def _drawn(comparison: Comparison, ranges: Ranges, rng: np.random.Generator) -> Admission:
-    """Random instance of one simulation."""
+    """Random admission instance of one simulation."""
     most = TABLE_I[comparison]
     if ranges == "simulation":
         names = ("machines", "jobs", "types", "cores", "threads")
@@ -294,7 +294,7 @@ def _best(row: Mapping[str, float]) -> str:
 
 
 def _bounds(first: Sequence[Admission], time_limit: float) -> list[float]:
-    """Proved bound on the optimum of each instance."""
+    """Proved upper bound on the optimum of each simulation's instance."""
     # compiles outside the clock
     optimal(uniform(machines=3, jobs=6, types=2, rng=np.random.default_rng(0)), route="columns")
     bounds = []

@@ -111,7 +111,7 @@ class Times:
         return {name: float(np.mean(values)) for name, values in found.items()}
 
     def bars(self, number: str, title: str, label: str, values: dict[str, float]) -> Chart:
-        """Bar chart of one value of each workload."""
+        """Bar chart of one value, such as the parallel fraction, of each workload."""
         return chart(f"market-figure-{number}", title, "workload", label, {"workloads": values},
             note=self.read[2])  # fmt: skip
 

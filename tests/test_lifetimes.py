@@ -102,7 +102,7 @@ def test_predicted_ends_use_only_past_vms() -> None:
     assert expected_by_type(instance).tolist() == [0, 0, 14, 10]
 
 
-def test_last_to_leave_first_is_optimal_on_nested_lives() -> None:
+def test_last_to_leave_first_order_lowers_server_time() -> None:
     instance = arrivals(vms=300, every=7200, rng=np.random.default_rng(2))
     by_ties = {
         ties: cotenant.solve(instance, "first-fit", ties=ties).objective

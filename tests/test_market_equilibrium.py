@@ -441,3 +441,14 @@ def test_market_misreport_is_measured_by_true_utility() -> None:
     told, honest = (user_utilities(market, answer(fisher(one)).cores)[0]
                     for one in (found.witness, market))  # fmt: skip
     assert told / honest == pytest.approx(found.ratio, rel=1e-6)
+
+
+def test_eisenberg_gale_is_not_the_equilibrium_of_amdahl_utilities() -> None:
+    market = drawn(0, groups=3, work="one")
+    equilibrium, welfare = cotenant.solve(market, "fisher"), cotenant.solve(market, "nash-welfare")
+    assert np.abs(equilibrium.solution.cores - welfare.solution.cores).max() > 0.5
+    assert welfare.metrics["nash_welfare"] > equilibrium.metrics["nash_welfare"]
+    assert (
+        welfare.certificate["most_spent"] < 0.95
+    )  # at its multipliers nobody would spend its budget
+    assert welfare.metrics["envy_index"] < 0.99

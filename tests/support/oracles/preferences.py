@@ -4,15 +4,13 @@ Uses an instance's data and none of its methods.
 
 from __future__ import annotations
 
-import math
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
-from .matchings import every_matching
-
-Partners = list[int]
+from . import colocation as brute
+from .colocation import Partners
 
 
 class Everything:
@@ -20,34 +18,13 @@ class Everything:
     outcome.
     """
 
-    def __init__(self, instance: Any, alpha: float = 0.0) -> None:
-        penalty = instance.penalty.tolist()
-        self.agents, self.alpha = range(len(penalty)), alpha
-        self.may = {
-            (i, j)
-            for i in self.agents
-            for j in self.agents
-            if i != j and math.isfinite(penalty[i][j]) and math.isfinite(penalty[j][i])
-        }
-        self.penalty, self.alone = penalty, instance.unpaired
-        self.matchings: list[Partners] = [
-            partner
-            for partner in every_matching(len(penalty)).tolist()
-            if all(j < 0 or (i, j) in self.may for i, j in enumerate(partner))
-            and (self.alone is not None or -1 not in partner)
-        ]
-
-    def cost(self, i: int, j: int) -> float:
-        """Cost of agent i beside j."""
-        return 2.0 if j < 0 else float(self.penalty[i][j])
+    def __init__(self, instance: Any) -> None:
+        self.instance = instance
+        self.matchings = list(brute.pairings(instance))
 
     def blocking(self, partner: Partners) -> list[tuple[int, int]]:
-        """Pairs who both gain more than alpha."""
-
-        def gains(i: int, j: int) -> bool:
-            return round(self.cost(i, partner[i]) - self.penalty[i][j] - self.alpha, 12) > 0
-
-        return [(i, j) for i, j in self.may if i < j and gains(i, j) and gains(j, i)]
+        """Pairs who both gain."""
+        return brute.blocks(self.instance, partner)
 
     def blocking_agents(self, partner: Partners) -> int:
         """Number of agents in a blocking pair."""
@@ -65,12 +42,12 @@ class Everything:
 
     def mean(self, partner: Partners) -> float:
         """Mean penalty."""
-        borne = [self.alone if j < 0 else self.penalty[i][j] for i, j in enumerate(partner)]
-        return sum(borne) / len(borne)
+        return brute.mean_penalty(self.instance, partner)
 
     def regret(self, partner: Partners) -> float:
         """Worst penalty of those with a partner."""
-        return max((self.penalty[i][j] for i, j in enumerate(partner) if j >= 0), default=-1.0)
+        borne = zip(brute.penalties(self.instance, partner), partner, strict=True)
+        return max((penalty for penalty, j in borne if j >= 0), default=-1.0)
 
 
 def drawn_lists(rng: np.random.Generator, most: int = 7) -> dict[str, list[Any]]:

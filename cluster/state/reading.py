@@ -86,7 +86,7 @@ def _read(paths: Sequence[str], added: tuple[str, dict[str, Any]] | None) -> Clu
         )
     if tables:
         return plain_state(tables)
-    return kubernetes_state(contents | dict([added] if added else []), with_nodes=bool(paths))
+    return kubernetes_state(contents | dict([added] if added else []), with_nodes=len(paths) > 0)
 
 
 def _located(path: str) -> str | Path:

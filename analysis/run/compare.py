@@ -126,8 +126,8 @@ def compare(
     measures = Measures(tuple(how.metrics), tuple(how.rules))
     measures.require_good([instance.problem for instance in listed])
     grid = Grid(options or {}, time_limit, predict)
-    mapped = frontier if isinstance(frontier, Sequence) else listed if frontier else ()
-    cells = grid.cells(listed, methods, seeds, frontier=mapped)
+    chosen = (listed if frontier else ()) if isinstance(frontier, bool) else tuple(frontier)
+    cells = grid.cells(listed, methods, seeds, frontier=chosen)
     folder = None if prove is None else os.fspath(prove)
     codes: dict[tuple[int, ...], str] = {}
     for number, cell in enumerate(cells):

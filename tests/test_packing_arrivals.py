@@ -243,15 +243,17 @@ PUBLISHED = (
 
 
 @pytest.mark.slow
-def test_fgd_experiment_compares_means_and_bounds_with_published(lists, tmp_path):
+def test_fgd_experiment_compares_means_and_bounds_with_published(lists, tmp_path, monkeypatch):
     from cotenant.papers.fgd import allocation
+
+    monkeypatch.setattr("cotenant.papers.fgd.SECONDS", 5.0)
 
     pods = PODS.replace("u,9500,100,8,1000,G2\n", "")
     instance = [lists(pods, demand=1.3, seed=seed) for seed in (42, 43, 44)]
     (tmp_path / "published.csv").write_text(PUBLISHED)
     paths = {name: str(tmp_path / f"{name}.csv") for name in ("nodes", "published")}
     given = {**paths, "default": str(tmp_path / "pods.csv")}
-    *found, picture = allocation(**given, draws=3, seconds=5.0)
+    *found, picture = allocation(**given, draws=3)
     rows = {row.what: row for row in found}
     most = [cotenant.solve(one, "max-gpus").objective for one in instance]
     random = rows["default, random: cards allocated"]

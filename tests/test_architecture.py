@@ -485,7 +485,7 @@ BUDGET = {
     "cluster": (12_916, 8_902),
     "papers": (6_072, 4_427),
     "cli": (3_554, 2_410),
-    "tests": (46_156, 36_423),
+    "tests": (46_165, 36_430),
     "benchmarks": (6_943, 5_379),
 }
 """Lines of each layer's Python files, and those of code (without blanks, comments and docstrings):

@@ -358,6 +358,15 @@ def test_greedy_packings_grow_beyond_their_first_arrays() -> None:
     assert {method(instance).servers for method in GREEDY.values()} == {5000}
 
 
+def test_min_cost_at_costs_of_thousands_is_proved_in_few_programs() -> None:
+    instance = Packing(
+        capacity=[[8, 9], [10, 11]], demand=[[2, 4], [3, 5]], request=[1, 2], servers=[1, 1],
+        cost=[14757, 8049],
+    )  # fmt: skip
+    result = cotenant.solve(instance, "min-cost", time_limit=600)
+    assert (result.status, result.objective, result.bound) == ("optimal", 22806, 22806)
+
+
 def test_server_class_without_servers_may_offer_other_resources() -> None:
     instance = Packing(
         capacity=[[4, 0], [4, 4]], servers=[3, 0], demand=[[2, 0], [3, 0]], request=[2, 1]

@@ -363,7 +363,7 @@ def test_min_cost_at_costs_of_thousands_is_proved_in_few_programs() -> None:
         capacity=[[8, 9], [10, 11]], demand=[[2, 4], [3, 5]], request=[1, 2], servers=[1, 1],
         cost=[14757, 8049],
     )  # fmt: skip
-    result = cotenant.solve(instance, "min-cost", time_limit=600)
+    result = cotenant.solve(instance, "min-cost", time_limit=60)
     assert (result.status, result.objective, result.bound) == ("optimal", 22806, 22806)
 
 

@@ -135,7 +135,7 @@ def interval_model(
         intervals = [entry.interval for entry in entries[kind::kinds]]
         model.add_cumulative(intervals, instance.width[jobs].tolist(), number)
         if by_time:
-            _add_times(model, entries[kind::kinds], instance.width[jobs].tolist(), number)
+            _add_times(model, entries[kind::kinds], instance.width[jobs].tolist(), number, horizon)
     owner = instance.organization[jobs]
     for index in np.flatnonzero(owner[1:] == owner[:-1]).tolist():
         model.add(first[index] <= first[index + 1])
@@ -224,25 +224,29 @@ class _Entry:
         left = horizon - self.start - self.done
         square = model.new_int_var(0, self.moments * self.moments, "")
         model.add_multiplication_equality(square, [self.done, self.done])
-        twice = self.rate * (2 * self.moments * left + square + self.done)
-        return twice - 2 * self.missing * (left + self.ends)
+        return self._twice(left, self.done, square, self.ends)
 
     def _psi_twice_from(self, start: int, horizon: int) -> int:
         """Twice the utility psi_sp of the job when it starts at a time before the horizon."""
         done = min(self.moments, horizon - start)
-        left = horizon - start - done
-        twice = self.rate * (2 * self.moments * left + done * (done + 1))
-        return twice - (2 * self.missing * (left + 1) if done == self.moments else 0)
+        ends = int(done == self.moments)
+        twice: int = self._twice(horizon - start - done, done, done * done, ends)
+        return twice
+
+    def _twice(self, left: Any, done: Any, square: Any, ends: Any) -> Any:
+        """Twice psi_sp by the moments left after the job, those done, their square, and `ends`."""
+        twice = self.rate * (2 * self.moments * left + square + done)
+        return twice - 2 * self.missing * (left + ends)
 
 
 def _add_times(
-    model: cp_model.CpModel, entries: list[_Entry], width: list[int], machines: int
+    model: cp_model.CpModel, entries: list[_Entry], width: list[int], machines: int, horizon: int
 ) -> None:
     """Add a constraint for each time: running jobs take no more machines than there are."""
     running: dict[int, list[Any]] = {}
     for entry, wide in zip(entries, width, strict=True):
         for start, x in entry.at.items():
-            for time in range(start, min(start + entry.moments, max(entry.at) + 1)):
+            for time in range(start, min(start + entry.moments, horizon)):
                 running.setdefault(time, []).append(wide * x)
     for row in running.values():
         model.add(sum(row) <= machines)

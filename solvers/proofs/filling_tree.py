@@ -22,8 +22,8 @@ Integers = np.ndarray[Any, np.dtype[np.int64]]
 Booleans = np.ndarray[Any, np.dtype[np.bool_]]
 
 GRIDS = tuple(10**digits for digits in (1, 2, 3, 4, 6, 8))
-BUDGETS = 1, 2, 3, 4, 6, 12
-"""Multipliers of the row of costs that are tried as integers."""
+COST_MULTIPLIERS = 1, 2, 3, 4, 6, 12
+"""Integers to which the dual value of the row of costs is scaled, after the grids."""
 
 MOST_NODES = 2_000
 DEEPEST = 150
@@ -185,10 +185,12 @@ def _contradiction(given: Fillings, path: tuple[Node, ...], dual: Floats) -> lis
     number = np.where(limited, given.servers, 0).astype(np.int64)
     copies = int(given.table.sum(axis=1).max(initial=0)) + 1 + len(path)
     largest = (float(np.abs(dual).max(initial=0.0)) + 1) * copies
-    budget = -float(dual[types + classes])  # where it is small, only its own multiples are exact
-    for over in (*GRIDS, *(times / budget for times in BUDGETS if budget > TINY * TINY)):
+    # a grid rounds the small dual value of large costs; scaled to an integer it is exact
+    cost_dual = -float(dual[types + classes])
+    exact = [times / cost_dual for times in COST_MULTIPLIERS] if cost_dual > TINY * TINY else []
+    for over in (*GRIDS, *exact):
         if over * largest > _ROOM:
-            break
+            continue
         items = np.maximum(np.floor(dual[:types] * over + TINY), 0).astype(np.int64)
         class_prices = np.maximum(np.ceil(-dual[types : types + classes] * over - TINY), 0).astype(
             np.int64

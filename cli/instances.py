@@ -8,14 +8,8 @@ from typing import Annotated, Any
 
 import typer
 
-from ..analysis.report.console import (
-    Form,
-    print_json,
-    print_tables,
-    require_folder,
-    require_writable,
-    say,
-)
+from ..analysis.report.console import Form, print_json, print_tables, require_writable, say
+from ..instances.problem.files import require_folder
 from ..instances.problem.option_types import AtLeast
 from .arguments import As, Json, Options
 from .completion import formats, kinds, problems

@@ -12,11 +12,11 @@ from ..analysis.report.console import (
     Form,
     print_json,
     print_tables,
-    require_folder,
     require_writable,
     say,
     waiting,
 )
+from ..instances.problem.files import require_folder
 from ..instances.problem.option_types import AtLeast
 from .arguments import As, Json, Options
 from .codes import NO_ANSWER, leave_interrupted

@@ -7,7 +7,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any
 
-from ..analysis.report.console import require_folder, require_writable, say, waiting
+from ..analysis.report.console import require_writable, say, waiting
+from ..instances.problem.files import require_folder
 from .arguments import Columns, InstancesShown, listed
 
 

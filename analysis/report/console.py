@@ -150,21 +150,6 @@ def _no_path(path: Path) -> str:
     return ""
 
 
-def require_folder(path: Path | None) -> None:
-    """Make an output folder, or refuse one that cannot be made or written, before any work."""
-    if path is None:
-        return
-    try:
-        path.mkdir(parents=True, exist_ok=True)
-    except (OSError, ValueError) as error:  # ValueError: a path with a null character
-        why = getattr(error, "strerror", error)
-        raise InvalidFile(
-            f"{path} cannot be made: {why}; choose a folder that can be written"
-        ) from None
-    if not os.access(path, os.W_OK):
-        raise InvalidFile(f"{path} cannot be written; choose another folder")
-
-
 def open_missing_streams() -> None:
     """Open the null device for closed standard streams (`>&-`), whose descriptors the next opened
     file would otherwise get.

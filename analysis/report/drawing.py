@@ -14,10 +14,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ...instances.problem.errors import InvalidOption, install
-from ...instances.problem.files import write_bytes
+from ...instances.problem.files import require_folder, write_bytes
 from ...instances.problem.option_types import validate_options
 from ...instances.problem.text import sanitize_for_terminal
-from .console import require_folder
 from .picture import BlockChart, Chart, HeatMap, Picture
 from .plotting import COLOURS, INK, blocks_figure, chart_figure, heat_map_figure
 

@@ -12,11 +12,11 @@ from pathlib import Path
 from typing import Any
 
 from ...instances.problem.errors import InvalidOption, UnknownName, install
-from ...instances.problem.files import write_text
+from ...instances.problem.files import require_folder, write_text
 from ...instances.problem.option_types import validate_options
 from ...instances.problem.text import all_printable, sanitize_for_terminal
 from ..run.rows import Row
-from .console import require_folder, require_writable
+from .console import require_writable
 from .content import MOST_PICTURED, PageFigure, ProblemPart, build_page
 from .drawing import require_matplotlib, save_pages, svg
 from .latex import escaped

@@ -16,7 +16,7 @@ from ... import catalog
 from ...instances.problem.base import Instance
 from ...instances.problem.documents import to_json_value
 from ...instances.problem.errors import InvalidFile, InvalidInstance
-from ...instances.problem.files import locate, write, write_bytes, write_text
+from ...instances.problem.files import locate, require_folder, write, write_bytes, write_text
 from ...instances.problem.option_types import Range, validate_options
 from ...instances.problem.proof import Level, Proof
 from ...instances.problem.reading import is_standard_input, read_bytes, require_regular
@@ -210,7 +210,7 @@ def prove_beside(
     """Write a proof and its instance into a folder that needs no other file: the instance is copied
     as it was read, or written if it came from no file.
     """
-    folder.mkdir(parents=True, exist_ok=True)
+    require_folder(folder)
     path = folder / f"{instance.problem}-{result.fingerprint}.json"
     if not path.exists():
         if source is None:

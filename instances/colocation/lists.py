@@ -89,7 +89,7 @@ def from_lists(
 def _named_rows(given: Any) -> tuple[tuple[str, ...], list[Any]]:
     """Names of the agents, and their preference lists, from a mapping or a sequence of lists."""
     rows = given if isinstance(given, list | tuple) else ()
-    if hasattr(given, "items"):  # a mapping, Series or frame
+    if hasattr(given, "items") and not isinstance(given, type):  # a mapping, Series or frame
         pairs = [*(given.iterrows() if hasattr(given, "columns") else given.items())]
     elif rows and all(
         isinstance(row, list | tuple) and isinstance((*row, 0)[0], str) for row in rows

@@ -210,6 +210,21 @@ def schema(problem: str) -> dict[str, Any]:
     return document_type(problem).model_json_schema()
 
 
+def require_folder(path: Path | None) -> None:
+    """Make an output folder, or refuse one that cannot be made or written, before any work."""
+    if path is None:
+        return
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except (OSError, ValueError) as error:  # ValueError: a path with a null character
+        why = getattr(error, "strerror", error)
+        raise InvalidFile(
+            f"{path} cannot be made: {why}; choose a folder that can be written"
+        ) from None
+    if not os.access(path, os.W_OK):
+        raise InvalidFile(f"{path} cannot be written; choose another folder")
+
+
 def write_text(path: str | os.PathLike[str], text: str) -> Path:
     """Write a text file atomically: a complete file is renamed into place."""
     packed = Path(path).name.endswith(".gz")  # without a time stamp: equal content, equal file

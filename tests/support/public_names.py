@@ -17,6 +17,7 @@ from pkgutil import iter_modules
 from typing import Any
 
 from cotenant.analysis.registry import analysis_of
+from cotenant.analysis.run.question import Question
 from cotenant.catalog import METHODS
 from cotenant.instances.problem import PROBLEM_NAMES, Instance, Solution, problem_named
 from cotenant.instances.problem.registry import resolve
@@ -38,7 +39,9 @@ def public() -> dict[str, Callable[..., Any]]:
         kept = (
             not inspect.isclass(value)
             or issubclass(value, Instance | Solution)
-            or (value in made and is_dataclass(value) and value is not Outcome)  # `solve` judges it
+            or (
+                value in made and is_dataclass(value) and value not in (Outcome, Question)
+            )  # for methods
         )
         if ours and kept and ".papers." not in value.__module__:
             found[f"{value.__module__}:{value.__qualname__}"] = value

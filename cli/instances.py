@@ -9,7 +9,6 @@ from typing import Annotated, Any
 import typer
 
 from ..analysis.report.console import Form, print_json, print_tables, require_writable, say
-from ..instances.problem.files import require_folder
 from ..instances.problem.option_types import AtLeast
 from .arguments import As, Json, Options
 from .completion import formats, kinds, problems
@@ -61,6 +60,7 @@ def generate(
     import numpy as np
 
     from ..instances.problem import UnknownName, problem_named, write
+    from ..instances.problem.files import require_folder
     from ..instances.problem.lookup import PROBLEM_NAMES
     from ..instances.problem.options import parse_options
     from ..instances.problem.registry import resolve

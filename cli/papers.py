@@ -16,7 +16,6 @@ from ..analysis.report.console import (
     say,
     waiting,
 )
-from ..instances.problem.files import require_folder
 from ..instances.problem.option_types import AtLeast
 from .arguments import As, Json, Options
 from .codes import NO_ANSWER, leave_interrupted
@@ -64,6 +63,7 @@ def reproduce(
     """
     from ..analysis.report.drawing import require_matplotlib
     from ..instances.problem.errors import CotenantError, InvalidOption
+    from ..instances.problem.files import require_folder
     from ..instances.problem.options import parse_options
     from ..papers import page as pages
     from ..papers import run as work

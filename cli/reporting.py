@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from ..analysis.report.console import require_writable, say, waiting
-from ..instances.problem.files import require_folder
 from .arguments import Columns, InstancesShown, listed
 
 
@@ -39,6 +38,7 @@ def report(
     from ..analysis.report.page import require_report, write_report
     from ..analysis.report.read_runs import gather
     from ..instances.problem.emitted import command_line, operand
+    from ..instances.problem.files import require_folder
 
     require_report(out, *runs)
     require_folder(figures)

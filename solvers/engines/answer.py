@@ -220,6 +220,8 @@ def run_interruptibly(
             thread.join()
         if abandoned is not None:
             raise abandoned
+    if failure and isinstance(failure[0], KeyboardInterrupt):  # a second one, in this thread
+        raise failure[0]
     if failure:
         raise EngineError(
             f"{type(failure[0]).__name__} in the solver library: {failure[0]}"

@@ -100,8 +100,9 @@ def exclusion_bound(problem: Reduced) -> int:
     """
     pairs = (problem.demand[:, None, :] + problem.demand[None, :, :]).reshape(problem.types**2, -1)
     pair_fits = np.zeros(problem.types**2, dtype=bool)
-    for capacity in np.unique(problem.capacity, axis=0):
-        pair_fits |= fits(pairs, capacity[None, :])[:, 0]
+    # not `np.unique`, which makes a TypeError of Ctrl-C while it compares rows
+    for capacity in {*map(tuple, problem.capacity.tolist())}:
+        pair_fits |= fits(pairs, np.array([capacity]))[:, 0]
     together = pair_fits.reshape(problem.types, problem.types)
     together &= problem.compatible
     alone = ~np.diag(together)

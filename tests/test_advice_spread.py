@@ -92,3 +92,13 @@ def test_pending_pod_without_spread_may_unbalance_others() -> None:
     free = pod("a-1", "", labels={"app": "a"})
     found = advise(state(node("n0", zone="z0"), node("n1", zone="z1"), counting, free))
     assert (found.nodes.value, found.arrivals) == (1, {1: "n1"})
+
+
+def test_repair_of_two_spreads_over_single_nodes_is_proved_to_need_one_move() -> None:
+    """Each zone is one node: both spreads are over the same zones of the instance."""
+    pods = spread_pods((0, 4), skew=3)
+    for one in pods:
+        one["spec"]["topologySpreadConstraints"] += spread("a", 2)
+    found = repair(state(node("n0", zone="z0"), node("n1", zone="z1"), *pods))
+    assert found.plan is not None
+    assert found.plan.moves == Proved(1, 1, 1)

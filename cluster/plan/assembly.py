@@ -304,9 +304,10 @@ class Assembly:
         spreads: list[ZoneSpread] = []
         for rule in rules:
             rows = tuple(row for kind in rule.kinds for row in self.types[kind])
-            # each node is a zone of its own where the zone is the hostname
-            single = rule.topology in self.kinds.hostnames and rule.sort == "limit"
-            zoned = rule.topology == self.kinds.zone_key and bool(rule.topology) and not single
+            # nodes may be the zones; a limit on each node is one on each server then
+            single = rule.topology in self.kinds.hostnames
+            zoned = rule.sort == "spread" or (rule.topology == self.kinds.zone_key and not single)
+            zoned &= bool(rule.topology)
             if zoned and not any(zones):
                 continue  # no server is in any domain of it
             domains = [each or '""' for each in rule.domains]

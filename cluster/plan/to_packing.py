@@ -278,9 +278,9 @@ class _Builder(Kinds):
         return found
 
     def _over_nodes(self, rule: Rule, counting: Sequence[int], honor: bool) -> None:
-        """Model a spread over single nodes: each node is a zone if the instance has no other zones,
-        else a limit on each node, exact where some node certainly has none of the pods and
-        otherwise as close as a limit allows.
+        """Model a spread over single nodes: each node is a zone if the instance has no zones of
+        several nodes, else a limit on each node, exact where some node certainly has none of the
+        pods and otherwise as close as a limit allows.
         """
         # 1. nodes that count now; that always do; and until nodes are deleted, or only cordoned
         nodes = self.state.nodes
@@ -293,10 +293,11 @@ class _Builder(Kinds):
         there = sum((self.there[kind] for kind in rule.kinds), Counter[int]())
         elsewhere = {nodes[n].name for n in {*there} - {*old} if there[n] > rule.most}
         limit = self._least(rule, old) == 0 and not elsewhere
-        limit |= bool(self.new_nodes) or self.zone_key not in ("", rule.topology)
+        limit |= bool(self.new_nodes) or self.zone_key not in ("", *self.hostnames)
         # 2. zones, which a bound has only where no node that counts is let go
         if not limit and (not self.for_bound or len(sure) == len(counting)):
-            self.zone_key = rule.topology
+            self.zone_key = self.zone_key or rule.topology
+            rule.domains = tuple(nodes[n].labels[self.zone_key] for n in counting)
             rule.tightened &= len(until) < len(counting)
             return
         # 3. a limit: no node has more than the skew above what the emptiest can have; as it counts

@@ -173,7 +173,7 @@ def test_file_without_kueue_objects_is_refused_with_command(written, items: list
 
 
 def by_hand(judged: Fairness, weights: np.ndarray) -> list[int]:
-    """Starts, second by second, from the words of `share_kernel.admit`."""
+    """Starts, second by second, from the words of `queue_kernels.admit`."""
     one = judged.audits[0].instance
     queues = {queue.name: queue for queue in judged.found.log.queues}
     each = [queues[name] for name in one.names]

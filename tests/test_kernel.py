@@ -139,10 +139,11 @@ def test_warm_without_a_folder_for_kernels_is_refused(cache: Path) -> None:
 
 
 def test_kernel_is_recompiled_after_edit_of_called_kernel() -> None:
-    """The state that the event loop reads stands in a file of its own."""
-    from cotenant.solvers.scheduling import game_kernels, kernels
+    """The heap that the event loop calls stands in a file of its own."""
+    from cotenant.solvers import heap_kernels
+    from cotenant.solvers.scheduling import kernels
 
     def stamp(kernel: Any) -> Any:
         return kernel._cache._cache_file._source_stamp
 
-    assert stamp(game_kernels.sample) in stamp(kernels.run)[1:]
+    assert stamp(heap_kernels.push) in stamp(kernels.run)[1:]

@@ -25,7 +25,7 @@ from cotenant.instances.scheduling.gadgets import (
 )
 from cotenant.instances.scheduling.generators import workload
 from cotenant.solvers.outcome import Status, Stop
-from cotenant.solvers.scheduling import game_kernels, simulate
+from cotenant.solvers.scheduling import kernels, simulate
 from cotenant.solvers.scheduling import ref as solve_ref
 from cotenant.solvers.scheduling.event_loop import LoopLimits
 from cotenant.solvers.scheduling.ref_reference import plain_ref
@@ -232,4 +232,4 @@ def test_rule_simulation_of_eighty_organizations_is_feasible() -> None:
     )
     played = simulate(instance, "FAIRSHARE")
     cotenant.check(instance, played.schedule)
-    assert game_kernels.LAST_BIT == 62
+    assert kernels.LAST_BIT == 62

@@ -148,12 +148,12 @@ def present_weights(judged: Fairness) -> Integers:
 
 def played(judged: Fairness, instance: Scheduling, weights: Integers) -> Integers:
     """Start times (j,) of an instance's jobs under the site's rule: fair share, or for Kueue its
-    admission without preemption, by `share_kernel.admit`, with the limits of its queues.
+    admission without preemption, by `queue_kernels.admit`, with the limits of its queues.
     """
     queues = {queue.name: queue for queue in judged.found.log.queues}
     if not queues or not set(instance.names) <= set(queues):
         return simulate(instance, "FAIRSHARE", shares=weights).start
-    from ...solvers.scheduling.share_kernel import admit
+    from ...solvers.scheduling.queue_kernels import admit
 
     unit, total, quota = judged.unit, instance.total_machines, instance.machines
     each = [queues[name] for name in instance.names]

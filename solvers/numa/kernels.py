@@ -23,6 +23,7 @@ from typing import Any, NamedTuple
 from numpy.typing import NDArray
 
 from ..compiled import compiled
+from ..heap_kernels import drop_first, push, replace_first
 
 Ints = NDArray[Any]
 Reals = NDArray[Any]
@@ -89,39 +90,6 @@ class State(NamedTuple):
     start: Reals
     core: Ints
     refusals: Ints
-
-
-@compiled
-def push(time: Reals, core: Ints, size: int, when: float, which: int) -> None:
-    """Add a busy core to the heap of `size` entries, ordered by (time it frees, core)."""
-    at = size
-    while at > 0:
-        above = (at - 1) >> 1
-        if time[above] < when or (time[above] == when and core[above] < which):
-            break
-        time[at], core[at] = time[above], core[above]
-        at = above
-    time[at], core[at] = when, which
-
-
-@compiled
-def sift(time: Reals, core: Ints, size: int, when: float, which: int) -> None:
-    """Replace the first entry of the heap."""
-    at = 0
-    while True:
-        below = 2 * at + 1
-        if below >= size:
-            break
-        right = below + 1
-        if right < size and (
-            time[right] < time[below] or (time[right] == time[below] and core[right] < core[below])
-        ):
-            below = right
-        if when < time[below] or (when == time[below] and which < core[below]):
-            break
-        time[at], core[at] = time[below], core[below]
-        at = below
-    time[at], core[at] = when, which
 
 
 @compiled
@@ -195,7 +163,7 @@ def begin(tasks: Any, server: Any, state: Any, i: int, p: int, now: float, busy:
     length = (
         tasks.service[i] * server.slowdown[tasks.kind[i], server.distance[tasks.location[i], p]]
     )
-    push(state.heap_time, state.heap_core, busy, now + length, c)
+    push(state.heap_time, state.heap_core, 0, busy, now + length, c)
     return busy + 1
 
 
@@ -207,7 +175,7 @@ def replace(tasks: Any, server: Any, state: Any, i: int, p: int, now: float, bus
     length = (
         tasks.service[i] * server.slowdown[tasks.kind[i], server.distance[tasks.location[i], p]]
     )
-    sift(state.heap_time, state.heap_core, busy, now + length, c)
+    replace_first(state.heap_time, state.heap_core, 0, busy, now + length, c)
 
 
 @compiled
@@ -215,8 +183,7 @@ def rest(state: Any, p: int, busy: int) -> int:
     """Leave the freed core of processor p idle; return the number of busy cores."""
     c = state.heap_core[0]
     busy -= 1
-    if busy > 0:
-        sift(state.heap_time, state.heap_core, busy, state.heap_time[busy], state.heap_core[busy])
+    drop_first(state.heap_time, state.heap_core, 0, busy)
     state.stack[p, state.idle[p]] = c
     state.idle[p] += 1
     return busy

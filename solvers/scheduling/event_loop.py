@@ -18,7 +18,7 @@ from ..outcome import Clock, Report, Stop
 from .shapley import kernel_weights
 
 if TYPE_CHECKING:
-    from . import game_kernels, kernels
+    from . import kernels
 
 RULES = (
     "REF", "REF-next", "RAND", "RAND-next", "DIRECTCONTR", "ROUNDROBIN",
@@ -133,7 +133,7 @@ def simulate(
         schedule for the rule's.
     limits : how often it looks at the clock.
     """
-    from . import game_kernels
+    from . import kernels
 
     # 1. the times at which values are recorded
     clock = Clock(time_limit, report)
@@ -151,7 +151,7 @@ def simulate(
     jobs = _jobs(instance, share)
     game = _coalitions(instance, masks, rules, sampling, shapley=every)
     state = _state(instance, game, shapley=every)
-    output = game_kernels.Output(
+    output = kernels.Output(
         start=np.full(instance.jobs, -1, dtype=np.int64),
         machine=np.full(instance.jobs, -1, dtype=np.int64),
         sample_times=times,
@@ -179,7 +179,7 @@ def simulate(
         values=output.sample_value,
         own=output.sample_own,
         lent=output.sample_lent,
-        contended=int(state.cursor[game_kernels.CONTENDED]),
+        contended=int(state.cursor[kernels.CONTENDED]),
         decided_until=decided,
         stop=stop,
     )
@@ -228,7 +228,7 @@ def _playing(
     instance: Scheduling, rule: str, sampling: Sampling | None
 ) -> tuple[Integers, list[int]]:
     """Masks of the coalitions by size, the wanted one last, and the rule of each."""
-    from .game_kernels import FIFO, LAST_BIT
+    from .kernels import FIFO, LAST_BIT
 
     code = RULES.index(rule)
     if rule.startswith("REF"):
@@ -242,14 +242,14 @@ def _playing(
 
 
 def _play(
-    instance: Scheduling, jobs: game_kernels.Jobs, game: game_kernels.Coalitions,
-    state: game_kernels.State, machines: kernels.Machines, output: game_kernels.Output,
+    instance: Scheduling, jobs: kernels.Jobs, game: kernels.Coalitions,
+    state: kernels.State, machines: kernels.Machines, output: kernels.Output,
     draws: npt.NDArray[np.float64], clock: Clock, partial: bool, steps: int,
 ) -> tuple[int, Stop]:  # fmt: skip
     """Run the kernel in slices; when stopped, only the wanted coalition continues, first in, first
     out.
     """
-    from . import game_kernels, kernels
+    from . import kernels
 
     def go(least: int) -> bool:
         return kernels.run(
@@ -259,7 +259,7 @@ def _play(
     stop = Stop.FINISHED
     try:
         while not go(0):
-            clock.note(None, None, f"time {state.cursor[game_kernels.TIME]} of {instance.horizon}")
+            clock.note(None, None, f"time {state.cursor[kernels.TIME]} of {instance.horizon}")
             if clock.expired:
                 stop = Stop.TIME_LIMIT
                 break
@@ -269,20 +269,20 @@ def _play(
         stop = Stop.INTERRUPTED
     if stop is Stop.FINISHED:
         return instance.horizon, stop
-    decided = int(state.cursor[game_kernels.TIME])
-    game.rule[-1] = game_kernels.FIFO
+    decided = int(state.cursor[kernels.TIME])
+    game.rule[-1] = kernels.FIFO
     while not go(len(game.mask) - 1):
         pass
     return decided, stop
 
 
-def _jobs(instance: Scheduling, share: Integers) -> game_kernels.Jobs:
-    from . import game_kernels
+def _jobs(instance: Scheduling, share: Integers) -> kernels.Jobs:
+    from . import kernels
 
     order = instance.order
     count = np.bincount(instance.organization, minlength=instance.organizations)
     by_time = np.argsort(instance.release, kind="stable")
-    return game_kernels.Jobs(
+    return kernels.Jobs(
         first=np.concatenate([[0], np.cumsum(count)]).astype(np.int64),
         release=instance.release[order],
         processing=instance.processing[order],
@@ -293,9 +293,7 @@ def _jobs(instance: Scheduling, share: Integers) -> game_kernels.Jobs:
     )
 
 
-def _machines(
-    instance: Scheduling, game: game_kernels.Coalitions, chooses: bool
-) -> kernels.Machines:
+def _machines(instance: Scheduling, game: kernels.Coalitions, chooses: bool) -> kernels.Machines:
     """Needs of jobs and speeds of machines, with space for the machines of each job if the rule
     chooses them.
     """
@@ -326,7 +324,7 @@ def _machines(
 
 
 def _as_given(
-    instance: Scheduling, output: game_kernels.Output, machines: kernels.Machines
+    instance: Scheduling, output: kernels.Output, machines: kernels.Machines
 ) -> tuple[Integers, Integers | None, Integers, Integers | None]:
     """Starts, machines, further machines and speeds in the order of the instance."""
     place = np.empty(instance.jobs, dtype=np.int64)
@@ -347,8 +345,8 @@ def _coalitions(
     rules: Sequence[int],
     sampling: Sampling | None,
     shapley: bool,
-) -> game_kernels.Coalitions:
-    from . import game_kernels
+) -> kernels.Coalitions:
+    from . import kernels
 
     players = instance.organizations
     inside = _inside(instance, masks)
@@ -359,7 +357,7 @@ def _coalitions(
     coefficients = (
         np.zeros((players, 1), dtype=np.int64) if sampling is None else sampling.coefficients
     )
-    return game_kernels.Coalitions(
+    return kernels.Coalitions(
         mask=masks,
         rule=np.array(rules, dtype=np.int64),
         size=sizes,
@@ -382,17 +380,15 @@ def _slots(instance: Scheduling, masks: Integers) -> Integers:
 
 def _inside(instance: Scheduling, masks: Integers) -> npt.NDArray[np.bool_]:
     """Whether each organization is in each coalition, shape (n, k)."""
-    from .game_kernels import LAST_BIT
+    from .kernels import LAST_BIT
 
     bits = 1 << np.minimum(np.arange(instance.organizations), LAST_BIT)
     inside: npt.NDArray[np.bool_] = (masks[:, None] & bits) != 0
     return inside
 
 
-def _state(
-    instance: Scheduling, game: game_kernels.Coalitions, shapley: bool
-) -> game_kernels.State:
-    from . import game_kernels
+def _state(instance: Scheduling, game: kernels.Coalitions, shapley: bool) -> kernels.State:
+    from . import kernels
 
     players, number = instance.organizations, len(game.mask)
     first = np.concatenate(
@@ -405,12 +401,12 @@ def _state(
         return np.zeros(shape, dtype=np.int64)
 
     board = zeros(number, 6)
-    board[:, game_kernels.FREE] = free
+    board[:, kernels.FREE] = free
     desk = zeros(number, players, 4)
-    desk[:, :, game_kernels.HEAD] = first[:-1]
+    desk[:, :, kernels.HEAD] = first[:-1]
     cursor = zeros(8)
-    cursor[game_kernels.STAMP] = -1
-    return game_kernels.State(
+    cursor[kernels.STAMP] = -1
+    return kernels.State(
         cursor=cursor,
         queue_end=first[:-1].copy(),
         new=zeros(players),

@@ -25,7 +25,7 @@ def fifo_values(instance: Scheduling, masks: npt.ArrayLike, times: npt.ArrayLike
     backfilling the first waiting job of an organization passes what does not fit, as in the event
     loop's FIFO. Machines are alike; times rise. O(n j log j), times k with backfilling.
     """
-    from .fifo_kernel import serve
+    from .queue_kernels import serve
 
     masks = np.asarray(masks, dtype=np.int64)
     times = np.asarray(times, dtype=np.int64)
@@ -46,7 +46,7 @@ def fifo_starts(instance: Scheduling, mask: int) -> Integers:
     """Start times (j,) of a coalition's jobs under first in, first out; -1 for jobs not started and
     for others' jobs.
     """
-    from .fifo_kernel import serve
+    from .queue_kernels import serve
 
     order, jobs, heap = _served(instance)
     values = np.zeros((1, 0), dtype=np.int64)

@@ -475,7 +475,7 @@ def test_public_functions_and_classes_have_a_docstring() -> None:
 
 
 BUDGET = {
-    "solvers": (40_037, 26_282),
+    "solvers": (39_949, 26_209),
     "analysis": (19_785, 13_463),
     "instances": (21_392, 14_189),
     "models": (5_223, 3_328),
@@ -485,7 +485,7 @@ BUDGET = {
     "cluster": (12_918, 8_904),
     "papers": (6_072, 4_427),
     "cli": (3_549, 2_405),
-    "tests": (46_178, 36_440),
+    "tests": (46_179, 36_441),
     "benchmarks": (6_943, 5_379),
 }
 """Lines of each layer's Python files, and those of code (without blanks, comments and docstrings):

@@ -19,6 +19,7 @@ from cotenant.analysis.admission.frontier import price_frontiers
 from cotenant.catalog import functions
 from cotenant.instances.admission import Admission, Assignment, blocking_pairs, check, total_speed
 from cotenant.instances.admission.generators import uniform
+from cotenant.instances.admission.prices import pair_bounds, price_bound
 from cotenant.instances.admission.rules import SCHEMES
 from cotenant.models.admission import assignment_program
 from cotenant.models.admission.readable import readable
@@ -202,6 +203,19 @@ def test_admission_frontier_equals_enumeration_or_has_valid_bounds(
             if best > reached + SAME:
                 expected, reached = [*expected, pairs], best
         assert list(dict.fromkeys(point.reached for point in found.points)) == expected
+
+
+def test_core_prices_bound_every_assignment() -> None:
+    rng = np.random.default_rng(6)
+    for seed in range(8):
+        instance = tiny(seed)
+        prices = rng.uniform(0, 5, instance.cores.shape)
+        bounds, whole = pair_bounds(instance, prices), price_bound(instance, prices)
+        assert (bounds <= whole + SAME).all()
+        for one in assignments(instance):
+            jobs = np.flatnonzero(one.machine >= 0)
+            least = bounds[jobs, one.machine[jobs]].min(initial=whole)
+            assert total_speed(instance, one) <= least + SAME
 
 
 def middle(seed: int) -> Admission:

@@ -5,6 +5,7 @@ program leaves out.
 from __future__ import annotations
 
 from collections.abc import Callable
+from types import ModuleType
 
 import numpy as np
 import pytest
@@ -15,11 +16,25 @@ from cotenant.solvers.colocation import optimal
 from cotenant.solvers.colocation.bounds import least_penalty_bound
 from cotenant.solvers.colocation.common import Blocking
 from cotenant.solvers.colocation.feasible import feasible_pairing
-from cotenant.solvers.colocation.matching import MatchingLimits
+from cotenant.solvers.colocation.matching import Matching, MatchingLimits
 from cotenant.solvers.colocation.penalty import OptimalLimits
 from cotenant.solvers.colocation.stable_limits import StableLimits
 from cotenant.solvers.colocation.stable_routes import StableSearch, decided, zero_over_types
 from cotenant.solvers.outcome import Clock, Outcome, Status, Stop
+
+
+def test_pairings_cost_bound_plus_reduced_costs(reference: ModuleType) -> None:
+    cluster = np.repeat([0, 1, 2], [3, 3, 2])  # odd ones
+    noise = np.random.default_rng(71).uniform(0, 0.2, (8, 8))
+    penalty = np.where(cluster[:, None] == cluster, 0.05, 0.5) + noise
+    instance = Colocation(penalty, np.ones(8, dtype=int))
+    search = Matching(instance, feasible_pairing(instance), Clock())
+    search.relax()
+    assert search.sets
+    for partner in reference.pairings(instance):
+        total = sum(reference.penalties(instance, partner))
+        used = [search.reduced[a, b] for a, b in enumerate(partner) if a < b]
+        assert search.bound + max(0.0, *used) <= total + 1e-9
 
 
 def test_reduced_cost_fixing_keeps_pairs_of_better_pairings() -> None:

@@ -16,14 +16,11 @@ from support.small_cases import colocations
 from cotenant import solve
 from cotenant.analysis.run.verify_result import recheck
 from cotenant.instances.colocation import Colocation, check
-from cotenant.instances.colocation.objective import attribution_slack, mean_penalty, within_slack
-from cotenant.models.colocation import fair_program
+from cotenant.instances.colocation.objective import attribution_slack
 from cotenant.solvers.colocation import fair, feasible_pairing
 from cotenant.solvers.colocation.common import ProgramLimits
 from cotenant.solvers.colocation.fair_routes import FairLimits
-from cotenant.solvers.colocation.local_branching import search_near
-from cotenant.solvers.colocation.relaxation import relaxed
-from cotenant.solvers.outcome import Clock, Status, Stop
+from cotenant.solvers.outcome import Status, Stop
 
 LARGE = FairLimits(programs=ProgramLimits(keeps_time=0))
 """As if no program were small enough to keep its time limit."""
@@ -115,29 +112,6 @@ def test_fair_integer_program_equals_enumeration(
         assert second["value"] == pytest.approx(
             expected.penalty_at_slack(first["value"]), abs=1e-8
         ), instance.name
-
-
-@pytest.mark.slow
-def test_fair_search_around_solution_of_relaxation_equals_enumeration(
-    reference: ModuleType,
-) -> None:
-    better = 0
-    for instance, expected in tiny(reference, range(30)):
-        begin = feasible_pairing(instance)
-        slack = attribution_slack(instance, begin)
-        least = expected.penalty_at_slack(slack)
-        found = relaxed(fair_program(instance, slack).program, Clock())
-        search = search_near(
-            instance, begin, found, Clock(), 0.1, np.random.default_rng(0), slack=slack,
-            bound=least + 1e-12,
-        )  # fmt: skip
-        best = search.best
-        check(instance, best)
-        assert search.stop is Stop.FINISHED
-        assert within_slack(instance, best, slack)
-        assert least - 1e-9 <= mean_penalty(instance, best) <= mean_penalty(instance, begin)
-        better += mean_penalty(instance, best) < mean_penalty(instance, begin)
-    assert better
 
 
 @pytest.mark.slow

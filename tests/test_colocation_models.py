@@ -131,37 +131,6 @@ def test_highs_refuses_product_constraints() -> None:
         solve_program(program, engine="highs")
 
 
-@pytest.mark.slow
-def test_point_of_each_pairing_is_feasible_in_every_program(reference: ModuleType) -> None:
-    """`point` and `pairing` are inverse, and the other columns are filled in as the rows demand."""
-    for instance in colocations(range(5000, 5030)):
-        for number, partner in enumerate(reference.pairings(instance)):
-            if number % 7:
-                continue
-            pairing = Pairing.from_partners(reference.agents_of(instance), partner, instance.types)
-            count = reference.blocking(instance, partner)
-            for made in (
-                penalty_program(instance),
-                fair_program(instance),
-                blocking_program(instance),
-                order_program(instance),
-            ):
-                assert made.program.holds(made.point(pairing)), instance.name
-                assert made.pairing(made.point(pairing)) == pairing
-            assert fair_program(instance).program.objective(
-                fair_program(instance).point(pairing)
-            ) == pytest.approx(reference.slack(instance, partner), abs=1e-12)
-            for counted in (
-                blocking_program(instance, objective="blocking"),
-                order_program(instance),
-            ):
-                assert counted.program.objective(counted.point(pairing)) == pytest.approx(count)
-            stable = stable_program(instance)
-            assert stable.program.holds(stable.point(pairing)) == (count == 0), instance.name
-            one = stable_program(instance, one=True)
-            assert one.program.holds(one.point(pairing)) == (count <= 1), instance.name
-
-
 @pytest.mark.parametrize(("most", "objective"), [(-1, "penalty"), (2, "fairness")])
 def test_blocking_program_refuses_unsupported_options(most: int, objective: Any) -> None:
     with pytest.raises(InvalidOption):

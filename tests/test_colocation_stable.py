@@ -66,26 +66,6 @@ CHILDREN = replace(BY_PROGRAMS, child_types=0, few_types=0, few_pairs=0)
 """And decisions run in processes of their own."""
 
 
-@pytest.mark.slow
-@pytest.mark.sampled(3)
-@pytest.mark.parametrize(("digits", "alpha"), [(12, 0.0), (2, 0.0), (3, 0.01)])
-def test_stable_by_agents_equals_program_over_types(digits: int, alpha: float) -> None:
-    values = []
-    for seed in range(12):
-        made = unsolvable(14, seed)
-        instance = made.replace(penalty=np.round(made.penalty, digits))
-        lists = lists_of_agents(instance, alpha)
-        assert lists.strict == (digits == 12)
-        direct = stable(instance, alpha=alpha)
-        other = stable(instance, alpha=alpha, limits=BY_PROGRAMS)
-        assert direct.bound == other.bound
-        assert direct.certificate["levels"][1]["value"] == pytest.approx(
-            other.certificate["levels"][1]["value"], abs=1e-9
-        )
-        values.append(direct.bound)
-    assert {0.0} < set(values) or alpha, "some of them have no stable matching"
-
-
 def test_penalties_differing_below_1e_9_are_not_ties() -> None:
     """Three agents go round; were agent 0 indifferent between the other two, a pairing would block
     nobody.

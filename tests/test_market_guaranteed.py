@@ -10,8 +10,9 @@ from support.seeds import seeds
 
 import cotenant
 from cotenant.analysis.market.frontier import price_frontiers
-from cotenant.instances.market import Market
+from cotenant.instances.market import Allocation, Market
 from cotenant.instances.market.generators import population
+from cotenant.instances.market.sharing import sharing_index
 from cotenant.models.market.guaranteed import guaranteed
 from cotenant.solvers.engines import ConvexAnswer, solve_convex
 from cotenant.solvers.market.guaranteed import PROVED, Guarantees
@@ -124,6 +125,17 @@ def test_guaranteed_values_equal_convex_program(seed: int) -> None:
         assert found.total == pytest.approx(
             answer.objective * program.unit + outside, rel=PROGRAMME
         )
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_guaranteed_frontier_respects_index_and_proves_largest(seed: int) -> None:
+    market = drawn(seed)
+    search = explored(market)
+    assert search.fairest.index == pytest.approx(search.highest, rel=10 * PROVED)
+    assert search.most(1.01 * search.highest) is None
+    for sigma in np.linspace(search.best.index, search.fairest.index, 5):
+        found = search.most(float(sigma))
+        assert sharing_index(market, Allocation(found.cores)) >= sigma * (1 - 1e-12)
 
 
 @pytest.mark.slow

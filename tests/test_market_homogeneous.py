@@ -68,6 +68,23 @@ def test_homogeneous_welfare_equals_convex_program(utility: Any, rho: float, num
     assert found.objective == pytest.approx(logs, abs=1e-5 * (1 + abs(logs)))
 
 
+def test_quasi_linear_users_spend_only_what_cores_are_worth() -> None:
+    kept = 0
+    for number in range(12):
+        market = drawn(number, unit=0.2)
+        outcome = nash_welfare(market, utility="quasi-linear")
+        price = answer(outcome).price[market.server]
+        best = np.zeros(market.users)
+        np.maximum.at(best, market.user, market.work / np.where(price > 0, price, np.inf))
+        paid = np.bincount(market.user, answer(outcome).cores * price, minlength=market.users)
+        left = 1 - paid / market.budget
+        assert outcome.status is Status.OPTIMAL, number
+        assert (left[best < 1 - 1e-9] >= 1 - 1e-9).all()
+        assert (np.abs(left[best > 1 + 1e-9]) <= 1e-9).all()
+        kept += int((left > 1e-6).any())
+    assert kept > 2
+
+
 def test_quasi_linear_users_with_little_money_are_linear_ones() -> None:
     market = drawn(0, unit=1e6)
     both = [nash_welfare(market, utility=name) for name in ("linear", "quasi-linear")]

@@ -244,24 +244,3 @@ def test_price_of_anarchy_is_defined_only_for_plays() -> None:
     play = fuga(CAPPED, **options).solution  # type: ignore[arg-type]
     assert game_of(CAPPED, **options).is_play(play)  # type: ignore[arg-type]
     assert metrics(CAPPED, play, anarchy=True, **options)["price_of_anarchy"] >= 1  # type: ignore[arg-type]
-
-
-@pytest.mark.slow
-def test_plays_equal_results_of_move_sequences(brute) -> None:
-    rng, games = np.random.default_rng(91), 0
-    while games < 40:
-        instance = brute.random_game(rng, True)
-        reference = brute.ExactGame(instance, 3, 2.0)
-        if reference.leaves > 100:
-            continue
-        games += 1
-        kinds = [reference.kind[m] for m in reference.order]
-        plays = [Placement(np.array(made), np.array(kinds)) for made in reference.plays()]
-        game = game_of(instance, eta=3)
-        assert all(game.is_play(placement) for placement in plays)
-        options = [brute.fitting(instance, c) for c in kinds]
-        for _ in range(20):
-            made = [rows[int(rng.integers(len(rows)))] for rows in options]
-            placement = Placement(np.array(made), np.array(kinds))
-            if (placement.totals(instance.types) <= instance.requested).all():
-                assert game.is_play(placement) == any(placement == play for play in plays)

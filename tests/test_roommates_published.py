@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from cotenant.solvers.roommates import blocking_pairs, irving, ranks_from_lists, stable_partition
+from cotenant.solvers.roommates.stable_matchings import stable_matchings
 
 
 def named(text):
@@ -67,53 +68,37 @@ PUBLISHED = {
     ),
     "Ruby gem stable-matching 0.1.0": ("A: B D C; B: D A C; C: D A B; D: C A B", 1, "A-B C-D"),
     "two agents": ("1: 2; 2: 1", 1, "1-2"),
+    "P. Prosser, University of Glasgow, twenty agents": (
+        """1: 13 12 20 17 11 6 8 2 3 14 4 16 5 10 18 19 9 15 7; 2: 13 6 8 17 18 19 1 11 7 4 15 16 5 9 3 20 12 10 14;
+           3: 6 16 4 9 14 13 17 19 8 2 1 12 20 5 18 15 7 11 10; 4: 11 7 8 2 17 3 15 6 19 10 9 5 1 16 13 20 18 14 12;
+           5: 8 17 14 16 4 13 15 6 19 9 12 7 2 3 11 18 20 10 1; 6: 8 13 10 14 18 15 2 7 4 16 19 5 9 17 20 3 11 12 1;
+           7: 13 1 4 9 19 18 11 14 10 2 17 6 15 16 5 3 12 8 20; 8: 1 6 20 7 5 15 19 4 12 3 17 9 10 14 16 2 18 11 13;
+           9: 17 13 3 5 7 4 12 2 18 20 15 8 10 1 6 11 19 14 16; 10: 9 4 16 14 18 17 15 11 20 13 3 12 2 1 19 7 5 8 6;
+           11: 6 15 4 1 18 14 5 3 9 2 17 13 8 7 12 20 19 10 16; 12: 5 18 7 16 6 20 19 14 9 17 3 1 8 10 11 13 2 15 4;
+           13: 3 10 7 18 14 15 1 6 12 4 8 19 16 17 5 20 9 11 2; 14: 2 5 10 13 19 17 6 3 18 7 20 9 1 4 16 12 15 8 11;
+           15: 12 13 5 11 2 16 18 14 1 6 17 8 19 4 10 7 20 3 9; 16: 1 7 6 5 14 18 12 17 20 11 15 10 2 13 3 8 19 9 4;
+           17: 5 8 15 9 7 18 11 10 19 2 1 12 3 14 20 13 6 16 4; 18: 14 3 8 10 13 5 9 15 12 1 17 6 16 11 2 7 4 19 20;
+           19: 9 15 20 12 18 1 11 5 3 2 13 14 10 7 6 16 8 17 4; 20: 5 6 18 19 16 7 4 9 2 17 8 15 1 12 13 10 14 3 11""",
+        2,
+        "1-8 2-4 3-9 5-17 6-14 7-13 10-16 11-15 12-18 19-20",
+    ),
 }
-PROSSER = """13 12 20 17 11 6 8 2 3 14 4 16 5 10 18 19 9 15 7; 13 6 8 17 18 19 1 11 7 4 15 16 5 9 3 20 12 10 14;
-6 16 4 9 14 13 17 19 8 2 1 12 20 5 18 15 7 11 10; 11 7 8 2 17 3 15 6 19 10 9 5 1 16 13 20 18 14 12;
-8 17 14 16 4 13 15 6 19 9 12 7 2 3 11 18 20 10 1; 8 13 10 14 18 15 2 7 4 16 19 5 9 17 20 3 11 12 1;
-13 1 4 9 19 18 11 14 10 2 17 6 15 16 5 3 12 8 20; 1 6 20 7 5 15 19 4 12 3 17 9 10 14 16 2 18 11 13;
-17 13 3 5 7 4 12 2 18 20 15 8 10 1 6 11 19 14 16; 9 4 16 14 18 17 15 11 20 13 3 12 2 1 19 7 5 8 6;
-6 15 4 1 18 14 5 3 9 2 17 13 8 7 12 20 19 10 16; 5 18 7 16 6 20 19 14 9 17 3 1 8 10 11 13 2 15 4;
-3 10 7 18 14 15 1 6 12 4 8 19 16 17 5 20 9 11 2; 2 5 10 13 19 17 6 3 18 7 20 9 1 4 16 12 15 8 11;
-12 13 5 11 2 16 18 14 1 6 17 8 19 4 10 7 20 3 9; 1 7 6 5 14 18 12 17 20 11 15 10 2 13 3 8 19 9 4;
-5 8 15 9 7 18 11 10 19 2 1 12 3 14 20 13 6 16 4; 14 3 8 10 13 5 9 15 12 1 17 6 16 11 2 7 4 19 20;
-9 15 20 12 18 1 11 5 3 2 13 14 10 7 6 16 8 17 4; 5 6 18 19 16 7 4 9 2 17 8 15 1 12 13 10 14 3 11"""
 
 
 @pytest.mark.parametrize("source", PUBLISHED)
 def test_irving_example_has_published_matching(source):
-    text, stable_matchings, printed = PUBLISHED[source]
+    text, number, printed = PUBLISHED[source]
     lists, place = named(text)
     rank = ranks_from_lists(lists)
     table = irving(rank)
-    assert table.stable == (stable_matchings > 0) == (stable_partition(rank).odd == 0)
-    if table.stable:
-        assert len(blocking_pairs(rank, table.partner)) == 0
+    assert table.stable == (number > 0) == (stable_partition(rank).odd == 0)
+    listed = [one.tolist() for one in stable_matchings(rank)]
+    assert len(listed) == number
+    assert not number or table.partner.tolist() in listed
     partner = np.full(len(lists), -1)
     for pair in printed.split():
         one, other = (place[name] for name in pair.split("-"))
         partner[one], partner[other] = other, one
     if printed:
         assert len(blocking_pairs(rank, partner)) == 0
-        if stable_matchings == 1:
-            assert table.partner.tolist() == partner.tolist()
-
-
-def test_prosser_twenty_agents_have_two_stable_matchings():
-    """From the roommates data of P. Prosser (University of Glasgow); both matchings found by
-    answer-set enumeration.
-    """
-    rank = ranks_from_lists(
-        [[int(other) - 1 for other in liked.split()] for liked in PROSSER.split(";")]
-    )
-    first = "1-8 2-4 3-9 5-17 6-14 7-13 10-16 11-15 12-18 19-20"
-    second = "1-8 2-6 3-4 5-17 7-13 9-18 10-14 11-15 12-16 19-20"
-    known = []
-    for text in (first, second):
-        partner = np.full(20, -1)
-        for pair in text.split():
-            one, other = (int(name) - 1 for name in pair.split("-"))
-            partner[one], partner[other] = other, one
-        assert len(blocking_pairs(rank, partner)) == 0
-        known.append(partner.tolist())
-    assert irving(rank).partner.tolist() in known
+        assert partner.tolist() in listed

@@ -2,9 +2,6 @@
 small instances.
 """
 
-import subprocess
-import sys
-
 import numpy as np
 import pytest
 from support.messages import refused
@@ -127,9 +124,3 @@ def test_infinite_cost_of_one_agent_forbids_pair():
 def test_invalid_roommates_argument_is_refused(make):
     with refused(InvalidInstance):
         make()
-
-
-@pytest.mark.slow
-def test_importing_the_package_does_not_import_numba():
-    code = "import sys, cotenant.solvers.roommates; sys.exit('numba' in sys.modules)"
-    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

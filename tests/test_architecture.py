@@ -485,7 +485,7 @@ BUDGET = {
     "cluster": (12_918, 8_904),
     "papers": (6_072, 4_427),
     "cli": (3_549, 2_405),
-    "tests": (46_179, 36_441),
+    "tests": (45_926, 36_229),
     "benchmarks": (6_943, 5_379),
 }
 """Lines of each layer's Python files, and those of code (without blanks, comments and docstrings):

@@ -28,7 +28,6 @@ from cotenant.instances.colocation.generators import (
 )
 from cotenant.instances.groups import groups_from
 from cotenant.instances.groups.generators import additive, pressure, table
-from cotenant.instances.market.generators import ParallelFractions
 from cotenant.instances.market.generators import population as market
 from cotenant.instances.packing.formats import alibaba_openb, azure_vm, vbp
 from cotenant.instances.packing.generators import caprara_toth, cluster, few_types, vm_types
@@ -231,8 +230,8 @@ def markets(sizes: tuple[int, ...], seeds: int = 2, **options: Any) -> Iterator[
     kinds: dict[str, dict[str, Any]] = {
         "plain": {},
         "unequal": {"work": "lognormal", "budgets": "lognormal"},
-        "nearly serial": {"parallel": ParallelFractions(low=0.0, high=0.3)},
-        "nearly parallel": {"parallel": ParallelFractions(low=0.95, high=1.0)},
+        "nearly serial": {"low": 0.0, "high": 0.3},
+        "nearly parallel": {"low": 0.95, "high": 1.0},
     }
     for users in sizes:
         for kind, given in kinds.items():
@@ -375,9 +374,8 @@ def fisher() -> Iterator[Case]:
     yield from bundled("market", "groups-100", "pool-100", "tiny")
     yield from markets((50, 1000, 10_000))
     for users in (20, 200, 2000):
-        parallel = ParallelFractions(low=1.0, high=1.0)
         make = partial(
-            market, users=users, servers=users, parallel=parallel, work="lognormal",
+            market, users=users, servers=users, low=1.0, high=1.0, work="lognormal",
             budgets="lognormal",
         )  # fmt: skip
         yield from drawn(f"{users} users, fully parallel", make)

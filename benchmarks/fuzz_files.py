@@ -52,7 +52,7 @@ from cotenant.analysis.report.overview import overview_tables
 from cotenant.analysis.report.read_runs import gather
 from cotenant.analysis.run.rows import finished_rows
 from cotenant.catalog import METHODS
-from cotenant.instances.market.profile import read_pool, read_profile
+from cotenant.instances.market.profile import read_profile
 from cotenant.instances.problem import PROBLEM_NAMES, CotenantError, problem_named
 from cotenant.papers.page import findings_table, require_experiments, summary_table, write_page
 
@@ -376,10 +376,7 @@ def _foreign(folder: Path) -> Iterator[Subject]:
     shop = (ROOT / "cluster" / "state" / "data" / "shop.json").read_text()
     advised = (partial(command, "advise", "nodes"),)
     yield Subject("foreign", "kubernetes", ".json", json.loads(shop), advised)
-    yield Subject("foreign", "profile", ".csv", PROFILE, (read_profile, read_pool), ",")
-    yield Subject(
-        "foreign", "pool", ".csv", "workload,parallel_fraction\na,0.5\nb,1\n", (read_pool,), ","
-    )
+    yield Subject("foreign", "profile", ".csv", PROFILE, (read_profile,), ",")
     missing = {form for problem in PROBLEM_NAMES for form in problem_named(problem).formats} - {
         *texts,
         "gavel",

@@ -136,9 +136,9 @@ def in_this_process(monkeypatch: pytest.MonkeyPatch) -> None:
     what is loaded here already.
     """
     from cotenant.analysis.run import compare
-    from cotenant.analysis.run.runners import InProcess
+    from cotenant.analysis.run.runners import rows_here
 
-    monkeypatch.setattr(compare, "runner_of", lambda *_: InProcess())
+    monkeypatch.setattr(compare, "rows_of", lambda _, cells: rows_here(cells))
 
 
 @pytest.fixture

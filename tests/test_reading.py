@@ -28,7 +28,7 @@ from cotenant.analysis.run.rows import finished_rows, read_rows
 from cotenant.analysis.scheduling.fairness import fairness
 from cotenant.cluster.state.reading import read_state
 from cotenant.instances.coalitions import game_document
-from cotenant.instances.market.profile import read_pool, read_profile
+from cotenant.instances.market.profile import read_profile
 from cotenant.instances.problem import (
     PROBLEM_NAMES,
     CotenantError,
@@ -85,7 +85,6 @@ READERS: dict[str, Callable[[Path], Any]] = {
     "a schedule to judge": lambda path: fairness("scheduling/figure-7", schedule=str(path)),
     "a mapping of users": read_mapping,
     "a profile": read_profile,
-    "a pool of fractions": read_pool,
     "a profile to reproduce with": lambda path: _is_p3arsec(str(path)),
 }
 """Everything that takes the path of a file. A format that is added comes in by itself."""

@@ -28,7 +28,7 @@ from .own_functions import code_of
 from .progress import watched
 from .result import fingerprint
 from .rows import Row, RowFile, finished_rows
-from .runners import InProcess, RunSettings, runner_of
+from .runners import RunSettings, rows_of
 from .shards import Shard
 
 TIME_LIMIT = 5.0
@@ -156,18 +156,16 @@ def compare(
             reused = len(rows)
             require_good(rows, str(out))
             todo = [cell for cell in cells if cell.key not in finished]
-            with runner_of(how) if todo else InProcess() as runner:
-                runner.prepare(todo)
+            with closing(rows_of(how, todo)) as coming:
                 file = None if out is None else RowFile(out)
-                with closing(runner.rows()) as coming:
-                    for row in coming:
-                        if part is not None:
-                            row["shard"] = {**part, "cell": place[row["key"]]}
-                        if file is not None:
-                            file.add(row)
-                        rows.append(row)
-                        if shown is not None:
-                            shown(len(rows), len(cells), row)
+                for row in coming:
+                    if part is not None:
+                        row["shard"] = {**part, "cell": place[row["key"]]}
+                    if file is not None:
+                        file.add(row)
+                    rows.append(row)
+                    if shown is not None:
+                        shown(len(rows), len(cells), row)
     except KeyboardInterrupt:
         interrupted = True
     return Comparison(sorted(rows, key=lambda row: place[row["key"]]), interrupted, reused)

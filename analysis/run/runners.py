@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass
-from typing import Annotated, Any, Protocol, Self
+from typing import Annotated, Any
 
 from ...instances.problem.errors import InvalidOption
 from ...instances.problem.option_types import Above, AtLeast, validate_options
@@ -13,49 +13,7 @@ from ...solvers.outcome import Stop
 from .cell import Cell, run_cell
 from .progress import Progress
 from .rows import Row
-from .workers import OnExecutor
-
-
-class Runner(Protocol):
-    """Context manager that runs cells in this process, in others, or on an executor."""
-
-    def __enter__(self) -> Self: ...
-
-    def __exit__(self, *reason: object) -> None: ...
-
-    def prepare(self, cells: Sequence[Cell]) -> None:
-        """Accept the cells to run; refuse before any work those that cannot be run."""
-
-    def rows(self) -> Generator[Row]:
-        """Yield the rows of cells as their runs end; raises KeyboardInterrupt after the rows that
-        Ctrl-C left.
-        """
-
-
-class InProcess:
-    """Runner of cells in this process, one after the other."""
-
-    def __init__(self) -> None:
-        self._cells: Sequence[Cell] = ()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *reason: object) -> None:
-        return None
-
-    def prepare(self, cells: Sequence[Cell]) -> None:
-        """Accept the cells to run in this process."""
-        self._cells = cells
-
-    def rows(self) -> Generator[Row]:
-        """Yield the rows of cells as their runs end."""
-        for cell in self._cells:
-            row = run_cell(cell)
-            yield row
-            # the method kept its best answer; the rest is not begun
-            if row.get("stop") == Stop.INTERRUPTED.value:
-                raise KeyboardInterrupt
+from .workers import OnExecutor, pickled_cells
 
 
 @validate_options
@@ -89,9 +47,22 @@ class RunSettings:
             )
 
 
-def runner_of(settings: RunSettings) -> Runner:
-    """Make the runner that the settings name."""
-    if settings.jobs is None and settings.executor is None:
-        return InProcess()
-    jobs = settings.jobs or 1
-    return OnExecutor(settings.executor, jobs, settings.hard_limit, settings.stopping)
+def rows_of(settings: RunSettings, cells: Sequence[Cell]) -> Generator[Row]:
+    """Rows of cells as their runs end; refuses, before any work, cells that cannot be run. After
+    the rows that Ctrl-C left it raises KeyboardInterrupt.
+    """
+    if not cells or (settings.jobs is None and settings.executor is None):
+        return rows_here(cells)
+    calls, jobs = pickled_cells(cells), min(settings.jobs or 1, len(cells))
+    limit, stopping = settings.hard_limit, settings.stopping
+    return OnExecutor(calls, settings.executor, jobs, limit, stopping).rows()
+
+
+def rows_here(cells: Sequence[Cell]) -> Generator[Row]:
+    """Rows of cells that run in this process, one after the other."""
+    for cell in cells:
+        row = run_cell(cell)
+        yield row
+        # the method kept its best answer; the rest is not begun
+        if row.get("stop") == Stop.INTERRUPTED.value:
+            raise KeyboardInterrupt

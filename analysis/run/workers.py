@@ -16,7 +16,7 @@ from concurrent.futures import BrokenExecutor, CancelledError, Executor, Future,
 from dataclasses import fields
 from functools import partial
 from queue import Empty, SimpleQueue
-from typing import Any, Literal, Self
+from typing import Any, Literal
 
 from ...instances.problem.errors import (
     CotenantError,
@@ -89,6 +89,16 @@ def why_unpicklable(frame: bytes) -> str:
     except Exception as error:
         return f"{type(error).__name__}: {error}"
     return ""
+
+
+def pickled_cells(cells: Sequence[Cell]) -> list[tuple[Cell, bytes]]:
+    """Cells with their pickles; raises InvalidOption for one that no other process can run."""
+    calls = [(cell, pickled_cell(cell)) for cell in cells]
+    own = {cell.name: (cell, frame) for cell, frame in calls if callable(cell.method)}
+    for cell, frame in own.values():
+        if why := call_in_subprocess(why_unpicklable, frame):
+            raise _unsendable(cell, why)
+    return calls
 
 
 def _unsendable(cell: Cell, why: str) -> InvalidOption:
@@ -252,6 +262,7 @@ class OnExecutor:
 
     Parameters
     ----------
+    calls : cells with their pickles.
     executor : see `compare`; None for a pool of `jobs` threads, each of which waits for a child.
     jobs : how many cells run on one machine at a time.
     limit : hard limit in seconds of every run; None for `hard_limit` of its time limit.
@@ -260,40 +271,34 @@ class OnExecutor:
 
     def __init__(
         self,
+        calls: Sequence[tuple[Cell, bytes]],
         executor: Executor | None,
         jobs: int,
         limit: float | None = None,
         stopping: Callable[[], None] | None = None,
     ) -> None:
+        self._calls = calls
         self._executor, self._jobs, self._limit = executor, jobs, limit
         self._stopping = stopping
         self._pool: ThreadPoolExecutor | None = None
         self._token = uuid.uuid4().hex
         self._going: dict[Future[CellOutcome], Cell] = {}
-        self._calls: list[tuple[Cell, bytes]] = []
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *reason: object) -> None:
-        for future in list(self._going):
-            future.cancel()
-        end_runs(self._token)
-        if self._pool is not None:
-            self._pool.shutdown()
-        _CHILDREN.pop(self._token, None)
-
-    def prepare(self, cells: Sequence[Cell]) -> None:
-        """Refuse, before any work, cells that cannot run in another process."""
-        self._jobs = min(self._jobs, len(cells))
-        self._calls = [(cell, pickled_cell(cell)) for cell in cells]
-        own = {cell.name: (cell, frame) for cell, frame in self._calls if callable(cell.method)}
-        for cell, frame in own.values():
-            if why := call_in_subprocess(why_unpicklable, frame):
-                raise _unsendable(cell, why)
 
     def rows(self) -> Generator[Row]:
-        """Yield rows as they end; after Ctrl-C those within its grace, then KeyboardInterrupt."""
+        """Yield rows as they end; after Ctrl-C those within its grace, then KeyboardInterrupt. Runs
+        in progress end with the generator.
+        """
+        try:
+            yield from self._rows()
+        finally:
+            for future in list(self._going):
+                future.cancel()
+            end_runs(self._token)
+            if self._pool is not None:
+                self._pool.shutdown()
+            _CHILDREN.pop(self._token, None)
+
+    def _rows(self) -> Generator[Row]:
         finished: SimpleQueue[Future[CellOutcome] | None] = SimpleQueue()
         with Interrupts(lambda: finished.put(None)) as interrupts:
             self._submit(finished)

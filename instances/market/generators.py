@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Annotated, Literal
 
 import numpy as np
 
 from ..problem.errors import InvalidOption
 from ..problem.option_types import Above, AtLeast, Between, validate_options
-from ..problem.settings import with_settings
-from .instance import Floats, Integers, Market
+from .instance import Integers, Market
 from .memory import require_memory
-from .workloads import synthetic_fractions
 
-Fractions = Literal["uniform", "pool"]
 Works = Literal["one", "lognormal"]
 Budgets = Literal["equal", "lognormal"]
 Count = Annotated[int, AtLeast(1)]
@@ -23,54 +19,13 @@ _BYTES_PER_JOB = 150  # drawing and validating, counted generously
 
 
 @validate_options
-@dataclass(frozen=True)
-class ParallelFractions:
-    """Distribution from which the parallel fractions of jobs are drawn.
-
-    Attributes
-    ----------
-    fractions : parallel fractions uniform on (`low`, `high`), or drawn from a pool of named
-        workloads (see `workloads`).
-    low, high : the range of uniform fractions; thesis fig. 3.4 has 0.55 to 0.99.
-    pool_file : CSV with columns workload and parallel_fraction, or a profile (see
-        `profile.read_profile`), in place of the built-in synthetic pool.
-    """
-
-    fractions: Fractions = "uniform"
-    low: Annotated[float, Between(0, 1)] = 0.55
-    high: Annotated[float, Between(0, 1)] = 0.99
-    pool_file: str | None = None
-
-    def __post_init__(self) -> None:
-        if self.low > self.high:
-            raise InvalidOption(
-                f"low, high are {self.low:g}, {self.high:g}; expected 0 <= low <= high <= 1"
-            )
-
-    def drawn(self, number: int, rng: np.random.Generator) -> tuple[Floats, str]:
-        """Draw random parallel fractions, and return them with a description of their source."""
-        if self.fractions == "uniform":
-            words = f"fractions uniform on ({self.low:g}, {self.high:g})"
-            return rng.uniform(self.low, self.high, number), words
-        pool = _pool(self.pool_file)
-        return pool[rng.integers(len(pool), size=number)], (
-            f"fractions from a pool of {len(pool)} workloads "
-            f"({self.pool_file or 'names of thesis Table 3.2, synthetic fractions'})"
-        )
-
-
-THESIS_FRACTIONS = ParallelFractions()
-"""Those of thesis fig. 3.4."""
-
-
-@validate_options
-@with_settings()
 def population(
     *,
     users: Count = 100,
     servers: Count = 100,
     jobs: Count = 10,
-    parallel: ParallelFractions = THESIS_FRACTIONS,
+    low: Annotated[float, Between(0, 1)] = 0.55,
+    high: Annotated[float, Between(0, 1)] = 0.99,
     cores: Annotated[float, Above(0)] = 24.0,
     work: Works = "one",
     spread: Annotated[float, AtLeast(0, "a logarithmic standard deviation")] = 1.0,
@@ -85,7 +40,7 @@ def population(
     ----------
     users, servers : how many.
     jobs : of each user, at most `servers`.
-    parallel : see `ParallelFractions`.
+    low, high : the range of the uniform parallel fractions; thesis fig. 3.4 has 0.55 to 0.99.
     cores : of each server; the thesis's have 24.
     work : 1 for every job, or lognormal with median 1 and logarithmic standard deviation `spread`.
     spread : of lognormal work and budgets.
@@ -107,6 +62,8 @@ def population(
             f"jobs is {jobs}; expected at most servers = {servers}, one of a user's jobs on "
             "each server"
         )
+    if low > high:
+        raise InvalidOption(f"low, high are {low:g}, {high:g}; expected 0 <= low <= high <= 1")
     if groups is not None and groups > users:
         raise InvalidOption(f"groups is {groups}; expected 1 to users = {users}")
     number = users * jobs
@@ -114,7 +71,7 @@ def population(
     server = _places(users if groups is None else groups, servers, jobs, rng)
     if groups is not None:
         server = server[np.arange(users) * groups // users]
-    fraction, what = parallel.drawn(number, rng)
+    fraction = rng.uniform(low, high, number)
     return Market(
         capacity=np.full(servers, cores),
         budget=np.ones(users) if budgets == "equal" else rng.lognormal(0.0, spread, users),
@@ -123,8 +80,8 @@ def population(
         parallel_fraction=fraction,
         work=np.ones(number) if work == "one" else rng.lognormal(0.0, spread, number),
         name=f"population-{users}x{servers}x{jobs}" + (f"-groups-{groups}" if groups else ""),
-        source=f"synthetic: {users} users with {jobs} jobs each on {servers} servers; {what}; "
-        f"work {work}",
+        source=f"synthetic: {users} users with {jobs} jobs each on {servers} servers; fractions "
+        f"uniform on ({low:g}, {high:g}); work {work}",
     )
 
 
@@ -141,11 +98,3 @@ def _places(rows: int, servers: int, jobs: int, rng: np.random.Generator) -> Int
         if len(again) == 0:
             return chosen
         chosen[again] = rng.integers(servers, size=(len(again), jobs))
-
-
-def _pool(path: str | None) -> Floats:
-    if path is None:
-        return np.array(list(synthetic_fractions().values()))
-    from .profile import read_pool
-
-    return np.array(list(read_pool(path).values()))

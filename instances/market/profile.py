@@ -125,16 +125,6 @@ def fractions(profile: Profile, most_cores: float | None = None) -> list[Fractio
     return found
 
 
-def pool(profile: Profile, most_cores: float | None = None) -> dict[str, float]:
-    """Parallel fraction of each workload: mean over data sizes (thesis 3.2.4), clipped to
-    [0, 1].
-    """
-    estimates: dict[str, list[float]] = {}
-    for entry in fractions(profile, most_cores):
-        estimates.setdefault(entry.workload, []).append(entry.mean)
-    return {name: float(np.clip(np.mean(values), 0.0, 1.0)) for name, values in estimates.items()}
-
-
 @validate_options
 def read_profile(path: PathLike, where: str | None = None) -> Profile:
     """Read a profile of measured run times from CSV.
@@ -151,11 +141,7 @@ def read_profile(path: PathLike, where: str | None = None) -> Profile:
     InvalidFile
         A column that is missing, or a row that cannot be read, with its line number.
     """
-    return _profile(CsvTable(path, lower=True), where)
-
-
-def _profile(table: CsvTable, where: str | None = None) -> Profile:
-    """Profile of measured run times from a CSV table, see `read_profile`."""
+    table = CsvTable(path, lower=True)
     named = {key: name for key, names in _ALIASES.items() for name in names if name in table.places}
     table.require(*(named.get(key, key) for key in ("workload", "cores")))
     if "seconds" not in named and "speedup" not in named:
@@ -183,15 +169,6 @@ def _profile(table: CsvTable, where: str | None = None) -> Profile:
     if not names:
         raise InvalidFile(f"{table.path} has no rows where {where}; expected measured run times")
     return Profile(tuple(names), *np.array(numbers).T)
-
-
-def read_pool(path: PathLike) -> dict[str, float]:
-    """Read the parallel fraction of each workload from a CSV of fractions or of run times."""
-    table = CsvTable(path, lower=True)
-    if "parallel_fraction" not in table.places:
-        return pool(_profile(table))
-    table.require("workload")
-    return {row["workload"]: row.number("parallel_fraction", FRACTION) for row in table}
 
 
 def _conditions(where: str | None, table: CsvTable) -> list[tuple[str, str]]:

@@ -3,8 +3,7 @@
 Names and suites are those of thesis Table 3.2. Their fractions were only ever a picture (fig. 3.4);
 the text says that they range from 0.55 to 0.99, that graph processing, k-means on a small data set,
 canneal and dedup scale worst, and nothing more. The fractions below are ours: the named poor ones
-spread evenly over (.55, .77), the rest over (.80, .99), in the table's order. Measured ones are
-read from a file (generator option `pool_file`).
+spread evenly over (.55, .77), the rest over (.80, .99), in the table's order.
 """
 
 from __future__ import annotations

@@ -476,8 +476,8 @@ def test_public_functions_and_classes_have_a_docstring() -> None:
 
 BUDGET = {
     "solvers": (39_949, 26_209),
-    "analysis": (19_785, 13_463),
-    "instances": (21_392, 14_189),
+    "analysis": (19_759, 13_450),
+    "instances": (21_317, 14_148),
     "models": (5_223, 3_328),
     "verify": (4_823, 3_508),
     "baselines": (4_208, 2_217),
@@ -485,8 +485,8 @@ BUDGET = {
     "cluster": (12_918, 8_904),
     "papers": (6_072, 4_427),
     "cli": (3_549, 2_405),
-    "tests": (45_926, 36_229),
-    "benchmarks": (6_943, 5_379),
+    "tests": (45_911, 36_216),
+    "benchmarks": (6_938, 5_374),
 }
 """Lines of each layer's Python files, and those of code (without blanks, comments and docstrings):
 whoever adds takes out, or changes a row in a commit of its own that says why.

@@ -15,9 +15,8 @@ import typer
 from ..analysis.report.console import console, print_json, require_writable, say, waiting
 from ..instances.problem.errors import InvalidOption, NoSolution
 from ..instances.problem.option_types import AtLeast, Between, validate_options
-from .arguments import Json, SettingsFile
+from .arguments import Json, SettingsFile, read_settings
 from .codes import NO_ANSWER, NOT_KNOWN
-from .settings_file import read_settings
 
 if TYPE_CHECKING:
     from ..cluster.plan.answer import Answer

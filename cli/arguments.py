@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import fields
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any, TypeVar
 
 from ..analysis.report.console import Form
-from ..instances.problem.errors import InvalidOption
+from ..instances.problem.errors import InvalidOption, suggest
 from ..instances.problem.option_types import AtLeast
 from .completion import formats, instances, methods, options
 
@@ -33,3 +35,45 @@ def require_latex(width: float | None, form: Form) -> None:
     """Raise an error if a width is given for tables that are not in LaTeX, before any work."""
     if width is not None and form is not Form.LATEX:
         raise InvalidOption("--width is for tables in LaTeX; add --format latex")
+
+
+Settings = TypeVar("Settings")
+
+
+def read_settings(kind: type[Settings], path: Path | None) -> Settings:
+    """Read the settings in a TOML file whose keys are a dataclass's fields; see `read_several`."""
+    found: Settings = read_several((kind,), path)[0]
+    return found
+
+
+def read_several(kinds: Sequence[type[Any]], path: Path | None) -> list[Any]:
+    """Read the settings in a TOML file, whose keys are fields of several dataclasses, one object of
+    each; defaults without a file.
+
+    Parameters
+    ----------
+    kinds : dataclasses under `validate_options`, which refuses values of another type; a field that
+        takes several values is a tuple.
+
+    Raises
+    ------
+    InvalidFile
+        The file cannot be read, or is no TOML.
+    InvalidOption
+        Naming the file, the key, the value seen, and what was expected.
+    """
+    from ..instances.problem.reading import read_toml
+
+    if path is None:
+        return [kind() for kind in kinds]
+    content = read_toml(path)
+    known = {field.name: kind for kind in kinds for field in fields(kind)}
+    given: dict[type[Any], dict[str, Any]] = {kind: {} for kind in kinds}
+    for name, value in content.items():
+        if name not in known:
+            raise InvalidOption(f"{path} has no setting {name!r}; {suggest(name, known)}")
+        given[known[name]][name] = tuple(value) if isinstance(value, list) else value
+    try:
+        return [kind(**given[kind]) for kind in kinds]
+    except InvalidOption as error:
+        raise InvalidOption(f"{path}: {error}") from None

@@ -11,6 +11,13 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 from ..analysis.report.console import open_missing_streams, quiet_stdout, say
+from ..instances.problem.errors import (
+    CotenantError,
+    InfeasibleSolution,
+    NoSolution,
+    NotAdded,
+    at_command_line,
+)
 from ..solvers.stopwatch import announce, start_seconds
 from . import (
     analyzing,
@@ -22,15 +29,13 @@ from . import (
     measuring,
     papers,
     proofs,
-    reporting,
     running,
     solving,
 )
 from .codes import BAD_INPUT, DONE, INTERRUPTED, NO_ANSWER, kept
 from .command import command as as_command
 from .completion import prepare
-from .help import Generators, Readers, Sections, examples_of
-from .usage import option_hint, usage_lines
+from .help import Generators, Readers, Sections, examples_of, option_hint, usage_lines
 
 app = typer.Typer(
     name="cotenant",
@@ -64,8 +69,6 @@ def whole(
     ] = False,
 ) -> None:
     """Take the options that stand before a command."""
-    from ..instances.problem.errors import at_command_line
-
     mark = at_command_line.set(True)
     context.call_on_close(lambda: at_command_line.reset(mark))
 
@@ -75,7 +78,7 @@ def _named(*functions: Callable[..., None]) -> dict[str, Callable[..., None]]:
 
 
 COMMANDS = _named(
-    solving.solve, comparing.compare, reporting.report, reporting.merge, listing.methods,
+    solving.solve, comparing.compare, comparing.report, comparing.merge, listing.methods,
     instances.show, instances.generate, instances.convert, listing.fetch, listing.schema,
     proofs.check, proofs.prove, proofs.verify, measuring.measure, measuring.profiles,
     papers.reproduce, installing.completion, installing.warm,
@@ -85,11 +88,11 @@ COMMANDS = _named(
 
 def advise() -> dict[str, Callable[..., None]]:
     """Load the commands of `advise`; their options come from what reads logs and clusters."""
-    from . import advice, capacity, fairness
+    from . import advice, fairness
 
     return _named(
-        advice.nodes, advice.drain, capacity.safe, capacity.fit, capacity.buy, capacity.repair,
-        capacity.gpus, fairness.fairness,
+        advice.nodes, advice.drain, advice.safe, advice.fit, advice.buy, advice.repair,
+        advice.gpus, fairness.fairness,
     )  # fmt: skip
 
 
@@ -153,8 +156,6 @@ def command_tree() -> Any:
 
 def run() -> int:
     """Run the command that the arguments name; returns its exit code."""
-    from ..instances.problem.errors import CotenantError, InfeasibleSolution, NoSolution, NotAdded
-
     kept.clear()
     open_missing_streams()
     prepare()

@@ -1,7 +1,9 @@
-"""The command `compare`: methods beside each other."""
+"""The commands `compare`, `report` and `merge`: methods beside each other, and their pages."""
 
 from __future__ import annotations
 
+import json
+from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,17 +11,32 @@ from typing import Annotated, Any
 
 import typer
 
-from ..analysis.report.console import Form, print_json, print_tables, require_writable, say, waiting
+from ..analysis.report.console import (
+    Form,
+    print_json,
+    print_tables,
+    require_writable,
+    say,
+    waiting,
+)
 from ..instances.problem.option_types import Above, AtLeast, validate_options
 from ..solvers.interrupts import deferred
-from .arguments import As, From, Json, Options, SettingsFile, require_latex
+from .arguments import (
+    As,
+    Columns,
+    From,
+    InstancesShown,
+    Json,
+    Options,
+    SettingsFile,
+    listed,
+    read_settings,
+    require_latex,
+)
 from .codes import NO_ANSWER, leave_interrupted
 from .completion import instances
 from .completion import methods as method_names
-from .functions import given_function, given_method
-from .reading import read_several
-from .reporting import say_reused, say_what_is_compared
-from .settings_file import read_settings
+from .functions import given_function, given_method, read_several
 
 
 @validate_options
@@ -167,3 +184,108 @@ def compare(
     answered = any(row["metrics"] for row in result.rows)
     if any(row.get("error") for row in result.rows) or (result.rows and not answered):
         raise typer.Exit(NO_ANSWER)
+
+
+def report(
+    runs: Annotated[list[Path], "RUNS.jsonl"],
+    *,
+    out: Annotated[Path, "REPORT.html"],
+    figures: Annotated[Path | None, "FOLDER"] = None,
+    tables: Annotated[Path | None, "FOLDER"] = None,
+    instances_shown: InstancesShown = None,
+    summary_only: bool = False,
+    width: Annotated[float | None, "CM"] = None,
+    columns: Columns = None,
+) -> None:
+    """Write one HTML page about comparisons, with pictures.
+
+    It holds gaps, profiles and maps of what fairness costs, and loads nothing from the network.
+
+    Parameters
+    ----------
+    runs : rows that `cotenant compare --out` wrote
+    out : write the page here
+    figures : write the pictures here, a PDF a problem with a page a picture, and its LaTeX
+    tables : write the tables here, as CSV and LaTeX, those of a kind in one file
+    width : width of your paper's column, which figures and LaTeX tables fit
+    """
+    from ..analysis.report.content import MOST_PICTURED
+    from ..analysis.report.page import require_report, write_report
+    from ..analysis.report.read_runs import gather
+    from ..instances.problem.emitted import command_line, operand
+    from ..instances.problem.files import require_folder
+
+    require_report(out, *runs)
+    require_folder(figures)
+    require_folder(tables)
+    rows = gather(runs)
+    words = ["cotenant", "report", *(operand(str(path)) for path in runs), "--out", str(out)]
+    shown = MOST_PICTURED if instances_shown is None else instances_shown
+    words += [] if instances_shown is None else ["--instances-shown", str(shown)]
+    words += ["--summary-only"] if summary_only else []
+    with waiting("writing the page") as show:
+        written = write_report(
+            rows, out, figures=figures, tables=tables, command=command_line(words), shown=shown,
+            summary_only=summary_only, width=width, columns=listed(columns), progress=show,
+        )  # fmt: skip
+        say_written(written)
+
+
+def merge(
+    files: Annotated[list[Path], "SHARDS.jsonl"], *, out: Annotated[Path, "RUNS.jsonl"]
+) -> None:
+    """Make one file of the shards of a comparison, each run once.
+
+    What is missing, of other versions or of another comparison is refused.
+
+    Parameters
+    ----------
+    files : files of the shards of one `cotenant compare`
+    out : write the rows here
+    """
+    from ..analysis.run.lock import locked
+    from ..analysis.run.shards import merge
+    from ..instances.problem.files import write_text
+
+    require_writable(out, *files)
+    with locked(out):
+        rows = merge(files)
+        write_text(out, "".join(json.dumps(row, allow_nan=False) + "\n" for row in rows))
+    say(f"{out}: {len(rows)} runs of {len(files)} files")
+
+
+def say_written(paths: list[Path]) -> None:
+    """Say on stderr which page was written, its size, and the number of files beside it."""
+    others = f", and {len(paths) - 1} files of its pictures and tables" if len(paths) > 1 else ""
+    size = paths[0].stat().st_size
+    say(f"{paths[0]}: {f'{size / 1e6:.1f} MB' if size >= 1e6 else f'{size / 1e3:.0f} kB'}{others}")
+
+
+def say_reused(number: int, what: str, out: Path | None) -> None:
+    """Say on stderr how many rows were taken from the file of an earlier command."""
+    if number:
+        say(f"{number} {what}{'s' * (number > 1)} taken from {out}")
+
+
+def say_what_is_compared(given: Any, chosen: list[str | Callable[..., Any]] | None) -> None:
+    """Say on stderr which files, methods and instances of a comparison are left out."""
+    from .. import catalog
+
+    if given.results:
+        more = f" and {len(given.results) - 1} more" if len(given.results) > 1 else ""
+        say(f"left out: {given.results[0]}{more}: results, no instances")
+    problems = list(dict.fromkeys(instance.problem for instance in given.instances))
+    if len(problems) > 1 or len(given.files) > 1:
+        say(f"comparing {given.count}")
+    if chosen is None:
+        left = dict.fromkeys(name for one in given.instances for name in catalog.left_out(one))
+        if left:
+            first = ", ".join([*left][:3]) + ", ..." * (len(left) > 3)
+            why = "an instance lacks what they need, or lets them end at a time limit only"
+            say(f"left out: {first} ({len(left)}: {why}; -m NAME runs one)")
+    elif names := [name for name in chosen if isinstance(name, str)]:
+        known = [catalog.find_among(problems, name) for name in names]
+        none = len(names) == len(chosen)
+        idle = [each for each in problems if none and not any(each in some for some in known)]
+        for problem in idle:
+            say(f"left out: no method named works on {problem} instances")

@@ -14,9 +14,8 @@ from ..analysis.scheduling.audit import Judging
 from ..instances.problem.option_types import Between, validate_options
 from ..instances.problem.text import sanitize_for_terminal
 from ..instances.scheduling.accounts import Source
-from .arguments import Json, SettingsFile
+from .arguments import Json, SettingsFile, read_several
 from .codes import NO_ANSWER
-from .settings_file import read_several
 
 
 @validate_options

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from ..analysis.report.console import say, waiting
+from ..instances.problem.errors import InvalidFile, InvalidOption
 from ..instances.problem.lookup import PROBLEM_NAMES
 from .codes import leave_interrupted
 from .completion import Shell, script
@@ -51,7 +53,6 @@ def warm() -> None:
 
     from ..analysis.run.compare import compare as run
     from ..instances.problem import problem_named, read
-    from ..instances.problem.errors import InvalidFile
     from ..instances.problem.registry import resolve
     from ..solvers.compiled import cache_folder, why_uncached
     from ..solvers.cores import cores
@@ -75,6 +76,24 @@ def warm() -> None:
     typer.echo(kept)
 
 
+TEMPLATES = Path(__file__).with_name("templates")
+"""The files, after their paths, with newproblem and NewProblem for the names."""
+
+LINES = {
+    "instances/problem/lookup.py": (
+        r"^(PROBLEM_NAMES: .* = \(\n(?:    .*\n)*)\)$", r'\1    "newproblem",\n)'
+    ),
+    "catalog.py": (
+        r"^(METHODS: .* = \(\n(?:    .*\n)*)\)$",
+        r'\1    Method("optimal", "newproblem", "solvers.newproblem:optimal", "exact",\n'
+        r'           "value", "this package"),\n'
+        r'    Method("greedy", "newproblem", "baselines.newproblem:greedy", "heuristic",\n'
+        r'           "value", "this package"),\n)',
+    ),
+}  # fmt: skip
+"""path -> pattern, and what takes its place."""
+
+
 def problem(name: Annotated[str, "NAME"]) -> None:
     """Write the files of a small problem that works, with its tests.
 
@@ -84,10 +103,42 @@ def problem(name: Annotated[str, "NAME"]) -> None:
     ----------
     name : its name, in lower case
     """
-    from .new_problem import write_problem
-
+    # 1. A name that is no Python name in lower case or is taken is refused; so is no checkout.
+    if not re.fullmatch(r"[a-z][a-z0-9_]*", name):
+        raise InvalidOption(
+            f"NAME is {name!r}; expected lower-case letters, digits and underscores, such as groups"
+        )
+    if name in PROBLEM_NAMES:
+        raise InvalidOption(f"NAME is {name!r}, which is a problem already; choose another")
     root = Path(__file__).resolve().parents[1]
-    for path in write_problem(name, root):
+    if not (root / "tests").is_dir():
+        raise InvalidFile(
+            f"{root} is not a checkout of the sources: it has no tests; run this from an "
+            "editable installation"
+        )
+    class_name = "".join(part.capitalize() for part in name.split("_"))
+
+    def filled(text: str) -> str:
+        return text.replace("newproblem", name).replace("NewProblem", class_name)
+
+    # 2. The files of the problem, and its lines in those that are there.
+    made = {
+        root / filled(str(path.relative_to(TEMPLATES).with_suffix(""))): filled(path.read_text())
+        for path in sorted(TEMPLATES.rglob("*.txt"))
+    }
+    if there := [path for path in made if path.exists()]:
+        raise InvalidFile(f"{there[0]} is there already; remove it or choose another name")
+    for place, (pattern, new) in LINES.items():
+        path = root / place
+        made[path], number = re.subn(
+            pattern, filled(new), path.read_text(), count=1, flags=re.MULTILINE
+        )
+        if number != 1:
+            raise InvalidFile(f"{path} has no line like {pattern}; the template is older than it")
+    # 3. Nothing is written where one of them cannot be.
+    for path, text in made.items():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
         typer.echo(path.relative_to(root))
     say(
         "install the checkout again, and run the tests: they name the pages that have to "

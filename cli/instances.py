@@ -12,7 +12,7 @@ from ..analysis.report.console import Form, print_json, print_tables, require_wr
 from ..instances.problem.option_types import AtLeast
 from .arguments import As, Json, Options
 from .completion import formats, kinds, problems
-from .reading import reader_of
+from .functions import reader_of
 
 
 def show(file: str | None = None, *, as_json: Json = False, form: As = Form.TABLE) -> None:

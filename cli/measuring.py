@@ -22,9 +22,8 @@ from ..analysis.report.console import (
 from ..cluster.measure.settings import RareSettings, Settings
 from ..instances.problem.errors import InvalidOption
 from ..solvers.interrupts import exit_code
-from .arguments import As, Json, SettingsFile
+from .arguments import As, Json, SettingsFile, read_settings
 from .codes import NO_ANSWER
-from .settings_file import read_settings
 
 if TYPE_CHECKING:
     from ..cluster.measure.profiler import MeasurementStatus, Summary

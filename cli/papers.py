@@ -16,11 +16,12 @@ from ..analysis.report.console import (
     say,
     waiting,
 )
+from ..instances.problem.errors import CotenantError, InvalidOption
 from ..instances.problem.option_types import AtLeast
 from .arguments import As, Json, Options
 from .codes import NO_ANSWER, leave_interrupted
+from .comparing import say_reused
 from .completion import beginning
-from .reporting import say_reused
 
 
 def _known(incomplete: str) -> list[str]:
@@ -62,7 +63,6 @@ def reproduce(
     page : write pages of all rows of --out
     """
     from ..analysis.report.drawing import require_matplotlib
-    from ..instances.problem.errors import CotenantError, InvalidOption
     from ..instances.problem.files import require_folder
     from ..instances.problem.options import parse_options
     from ..papers import page as pages

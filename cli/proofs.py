@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ..analysis.report.console import console, print_json, progress, require_writable, waiting
+from ..instances.problem.errors import InvalidFile
 from ..instances.problem.option_types import Between
 from .arguments import From, Json, Options, Rules, TimeLimit
 from .codes import BAD_INPUT, NO_ANSWER, NOT_KNOWN
-from .functions import broken_of, given_rules
-from .reading import read_one
+from .functions import broken_of, given_rules, read_one
 
 if TYPE_CHECKING:
     from ..catalog import Method
@@ -107,7 +107,6 @@ def prove(
     from ..analysis.run.result import Result, fingerprint
     from ..analysis.run.solve import solve
     from ..instances.problem import read
-    from ..instances.problem.errors import InvalidFile
     from ..instances.problem.files import locate
     from ..instances.problem.options import parse_options
     from ..solvers.outcome import LEAST_SECONDS
@@ -183,7 +182,6 @@ def verify(file: str, proof: Annotated[str, "PROOF.json"], *, patience: Patience
 def _require_kind(path: str, wanted: str) -> None:
     """Raise an error for a document of another kind than expected, and say which it is."""
     from ..instances.problem import reading
-    from ..instances.problem.errors import InvalidFile
 
     if reading.is_standard_input(path):  # read already
         return

@@ -11,11 +11,10 @@ import typer
 from ..analysis.report.console import clock_text, console, print_json, print_tables, say, waiting
 from ..cluster.run.settings import Settings
 from ..solvers.interrupts import exit_code
-from .arguments import Json, Options, SettingsFile
+from .arguments import Json, Options, SettingsFile, read_settings
 from .codes import NO_ANSWER
 from .completion import methods as method_names
 from .functions import given_method
-from .settings_file import read_settings
 
 if TYPE_CHECKING:
     from ..cluster.run.status import QueueStatus, Summary

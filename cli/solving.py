@@ -31,8 +31,7 @@ from .arguments import (
     require_latex,
 )
 from .codes import NO_ANSWER, leave_interrupted
-from .functions import broken_of, failing_in, given_method, given_rules
-from .reading import read_one
+from .functions import broken_of, failing_in, given_method, given_rules, read_one
 
 CONFLICT_SECONDS = 10.0
 """How long it is looked for what makes an instance infeasible, without a time limit."""

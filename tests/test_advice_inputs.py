@@ -17,9 +17,9 @@ from support.terminal import run
 
 from cotenant.analysis.scheduling.audit import Judging
 from cotenant.cli.advice_options import AdviceSettings
+from cotenant.cli.arguments import read_settings
 from cotenant.cli.comparing import ComparisonSettings
 from cotenant.cli.fairness import Beside
-from cotenant.cli.settings_file import read_settings
 from cotenant.cluster.measure.settings import RareSettings
 from cotenant.cluster.plan.drain import drain
 from cotenant.cluster.plan.nodes import advise

@@ -29,6 +29,7 @@ from . import (
     measuring,
     papers,
     proofs,
+    reporting,
     running,
     solving,
 )
@@ -78,7 +79,7 @@ def _named(*functions: Callable[..., None]) -> dict[str, Callable[..., None]]:
 
 
 COMMANDS = _named(
-    solving.solve, comparing.compare, comparing.report, comparing.merge, listing.methods,
+    solving.solve, comparing.compare, reporting.report, reporting.merge, listing.methods,
     instances.show, instances.generate, instances.convert, listing.fetch, listing.schema,
     proofs.check, proofs.prove, proofs.verify, measuring.measure, measuring.profiles,
     papers.reproduce, installing.completion, installing.warm,

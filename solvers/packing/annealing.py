@@ -55,7 +55,7 @@ def _annealed(
     """Return whether annealing places all VMs on some servers of the incumbent that cost at most
     `target`.
     """
-    from .annealing_kernels import anneal
+    from .pattern_kernels import anneal
 
     problem, rng = search.problem, search.rng
     assert search.best is not None

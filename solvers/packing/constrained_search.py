@@ -56,7 +56,7 @@ class Filling:
         """Place VMs by type and class of `pooled` (s, q) such that all servers of a class hold
         similar mixtures, including VMs placed before.
         """
-        from .constrained_kernels import place_by_class
+        from .fitting_kernels import place_by_class
 
         problem = self.problem
         pooled = problem.pooled
@@ -107,7 +107,7 @@ class Filling:
 
     def mend(self, clock: Clock, until: float) -> bool:
         """Eject and place VMs until all are placed (True) or the time is up."""
-        from .constrained_kernels import repair
+        from .fitting_kernels import repair
 
         while self.waiting and clock.seconds < until and not clock.expired:
             seed = int(self.rng.integers(2**31))
@@ -119,7 +119,7 @@ class Filling:
 
     def bring_home(self, clock: Clock, until: float) -> None:
         """Move VMs back to their home servers while more come than leave and time is left."""
-        from .constrained_kernels import bring_home
+        from .fitting_kernels import bring_home
 
         gained = 1
         while gained:

@@ -12,7 +12,7 @@ from typing import Annotated, Any
 import numpy as np
 
 from ...instances.packing.game import FairShare
-from ...instances.packing.instance import Integers, Packing, Placement, check
+from ...instances.packing.instance import Integers, Packing, Placement, check, fits
 from ...instances.problem.option_types import AtLeast, validate_options
 from ...models.packing.dominant_shares import level_program, share_program, utilization_program
 from ...models.program import LinearProgram
@@ -20,7 +20,7 @@ from ..engines import EngineAnswer, solve_in_subprocess, solve_program
 from ..engines.cpsat import EXACT
 from ..outcome import Clock, Outcome, Report, Status, Stop
 from ..proofs.tree import integer_bound, nothing_below
-from .fixed_servers import Cluster, evenly_filled, fixed_cluster
+from .fixed_servers import Cluster, combinations, evenly_filled, fixed_cluster
 
 MOST_COLUMNS = 50_000
 """Maximal combinations of one server class; where there are more, no program is made."""
@@ -28,10 +28,8 @@ MOST_COLUMNS = 50_000
 KEEPS_TIME = 2_000
 """Columns up to which HiGHS keeps its time limit."""
 
-MOST_STEPS, STEPS_BETWEEN = 10**8, 10**6
-"""Steps that the listing of one class's combinations may take, a few seconds, and those between two
-looks at the clock.
-"""
+MOST_STEPS = 10**8
+"""Combinations without the most frequent type that are looked at for a class, ten seconds or so."""
 
 SECONDS = 30.0
 """To prove in integers what is the best, where time is not limited."""
@@ -93,7 +91,7 @@ def max_utilization(
         return search.outcome(top, Status.OPTIMAL, Stop.FINISHED, "none")
     # 2. maximal combinations of VMs for each server class
     try:
-        tables = combinations(instance, search.cluster, clock)
+        tables = maximal_combinations(instance, search.cluster, clock)
     except KeyboardInterrupt:
         tables = Stop.INTERRUPTED
     if isinstance(tables, Stop):
@@ -355,7 +353,7 @@ class _Leximin:
         self.shares = self._shares(self.best)
         self._offer(start)
         with suppress(KeyboardInterrupt):
-            self.tables = combinations(instance, self.cluster, clock)
+            self.tables = maximal_combinations(instance, self.cluster, clock)
         if isinstance(self.tables, Stop):
             self.stop = self.tables
 
@@ -486,29 +484,30 @@ def _solved(program: LinearProgram, clock: Clock, report: Report | None) -> Engi
     return solve_program(program, time_limit=clock.time_slice(), report=report)
 
 
-def combinations(instance: Packing, cluster: Cluster, clock: Clock) -> list[Integers] | Stop:
+def maximal_combinations(
+    instance: Packing, cluster: Cluster, clock: Clock
+) -> list[Integers] | Stop:
     """Maximal combinations of VMs by class; or the reason for stopping: time limit, more than
     `MOST_COLUMNS` for a class, or more than `MOST_STEPS` of work.
     """
-    from .combination_kernels import maximal_combinations
-
     # the type that fits least often is counted first, the most frequent one is filled in at once
     reach = np.array([(instance.capacity // np.maximum(row, 1)).max() for row in instance.demand])
     order = np.argsort(np.minimum(reach, cluster.cap), kind="stable")
     demand, cap, tables = instance.demand[order], cluster.cap[order], []
-    for c in range(instance.classes):
-        count, left = np.zeros(instance.types, dtype=np.int64), instance.capacity[c].copy()
-        table = np.zeros((MOST_COLUMNS + 1, instance.types), dtype=np.int64)
-        number, whole, steps, between = 0, False, 0, STEPS_BETWEEN
-        while not whole:
+    for free in instance.capacity:
+        maximal, number, steps = [np.zeros((0, instance.types), dtype=np.int64)], 0, 0
+        for table in combinations(demand[:-1], cap[:-1], free):
             if clock.expired:
                 return Stop.TIME_LIMIT
-            number, whole = maximal_combinations(demand, cap, count, left, table, number, between)
-            steps += between
-            if number > MOST_COLUMNS or (steps > MOST_STEPS and not whole):
+            left, needs = free - table @ demand[:-1], demand[-1] > 0
+            last = (left[:, needs] // demand[-1, needs]).min(axis=1, initial=cap[-1])
+            left -= last[:, None] * demand[-1]
+            open_types = fits(demand[:-1], left).T & (table < cap[:-1])
+            maximal.append(np.column_stack([table, last])[~open_types.any(axis=1)])
+            number, steps = number + len(maximal[-1]), steps + len(table)
+            if number > MOST_COLUMNS or steps > MOST_STEPS:
                 return Stop.ITERATION_LIMIT
-        listed = np.zeros((number, instance.types), dtype=np.int64)
-        listed[:, order] = table[:number]
+        listed = np.concatenate(maximal)[:, np.argsort(order)]
         listed = listed[listed.any(axis=1)]
         tables.append(listed[np.lexsort(listed.T[::-1])])
     return tables

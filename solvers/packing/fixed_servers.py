@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,6 +17,9 @@ UNCAPPED = 2**62
 
 MOST_SERVERS = 1_000_000
 """More servers than this are not listed one by one."""
+
+MOST_ROWS = 2**16
+"""Combinations of VMs that are listed at a time."""
 
 _HALVINGS = 30
 
@@ -84,6 +88,37 @@ def fixed_cluster(instance: Packing) -> Cluster:
         dtype=np.int64,
     )
     return Cluster(kind, instance.capacity[kind], instance.initial_capacity[kind], cap)
+
+
+def combinations(demand: Integers, cap: Integers, free: Integers) -> Iterator[Integers]:
+    """Tables (n, s) that together list all combinations of VMs that fit a server, the empty one
+    included, in lexicographic order.
+
+    Parameters
+    ----------
+    demand, cap, free : (s, k) VM types, (s,) most VMs of each, (k,) what the server has free.
+    """
+    # VMs of the types before i, and how often type i was already added to the first of these rows
+    stack = [(0, np.zeros((1, len(demand)), dtype=np.int64), 0)]
+    while stack:
+        i, rows, begin = stack.pop()
+        if i == len(demand):
+            yield rows
+            continue
+        left, needs = free - rows @ demand, demand[i] > 0
+        number = 1 + (left[:, needs] // demand[i, needs]).min(axis=1, initial=cap[i])
+        number[0] -= begin
+        part = max(1, int(np.searchsorted(np.cumsum(number, dtype=float), MOST_ROWS, "right")))
+        if number[0] > MOST_ROWS:
+            stack.append((i, rows, begin + MOST_ROWS))
+            number[0] = MOST_ROWS
+        elif part < len(rows):
+            stack.append((i, rows[part:], 0))
+        number = number[:part]
+        longer = np.repeat(rows[:part], number, axis=0)
+        longer[:, i] = np.arange(len(longer)) - np.repeat(np.cumsum(number) - number, number)
+        longer[: number[0], i] += begin
+        stack.append((i + 1, longer, 0))
 
 
 def evenly_filled(instance: Packing, cluster: Cluster) -> Placement:

@@ -209,7 +209,7 @@ def _search(
     """Run `best_patterns` on some types; return patterns, their number, the best profit, and
     whether the search was complete.
     """
-    from .pricing_kernels import best_patterns, knapsack_bounds
+    from .pattern_kernels import best_patterns, knapsack_bounds
 
     worth, copies = profit[order], problem.request[order]
     cells = (len(order) + 1) * (GRID + 1)

@@ -27,7 +27,7 @@ from ...verify.packing_shares import Shares
 from ...verify.reading import Refused, parse
 from ..engines import WarmStartedProgram
 from ..outcome import Clock, Status, Stop
-from ..packing.dominant_shares import combinations
+from ..packing.dominant_shares import maximal_combinations
 from ..packing.fixed_servers import fixed_cluster
 from ..packing.generation import Prices, generate, prices_of
 from ..packing.patterns import Pool, all_patterns, price_patterns, surrogate_mix
@@ -163,7 +163,7 @@ def _utilization_steps(task: Task) -> list[list[dict[str, Any]]]:
     """Steps with prices from coarse to fine; none without time."""
     given: Packing = task.instance
     servers = given.server_count.astype(np.int64)
-    tables = combinations(given, fixed_cluster(given), task.clock)
+    tables = maximal_combinations(given, fixed_cluster(given), task.clock)
     if isinstance(tables, Stop):
         return []
     space = (given.initial_capacity * servers[:, None]).sum(axis=0)

@@ -3,7 +3,7 @@ contains all reachable counts, for two levels at a time.
 
 Combinations that fill a server lie near a plane, so that boxes are taken in coordinates whose
 matrix of whole numbers, of determinant 1, makes them small. Floats of v are made as exact as v at
-the last level (`box_kernels.make_exact`), and are only compared and handed on after that.
+the last level (`kernels.make_exact`), and are only compared and handed on after that.
 """
 
 from __future__ import annotations
@@ -132,15 +132,12 @@ class Boxes:
         OutOfTime
             The clock ran out.
         """
-        from .box_kernels import box_variances, make_exact
+        from .kernels import make_exact
 
         worths, size = self.space.game.worths, self.sizes()[-1]
         origin = self.low.sum(axis=0) @ self.axes
         note(clock, f"v of {math.prod(size.tolist()):.2g} total counts")
-        value = box_variances(
-            worths.deviation, worths.first, worths.radix, origin, self.axes, size,
-            1.0 / float(worths.alpha),
-        )  # fmt: skip
+        value = self._variances(origin, size)
         points = ascending(value, clock)
         note(clock, "v made exact")
         if not make_exact(
@@ -158,6 +155,21 @@ class Boxes:
         result = np.zeros((len(chosen), len(self.map)), dtype=np.int64)
         for index, (c, a) in enumerate(zip(self.space.game.kind.tolist(), chosen, strict=True)):
             result[index] = table[c][a] if a >= 0 else 0
+        return result
+
+    def _variances(self, origin: Integers, size: Integers) -> Floats:
+        """Fairness variances (points,) of a box of total counts, infinite where they are not
+        reachable.
+        """
+        worths, total = self.space.game.worths, np.zeros(size)
+        places = np.ogrid[tuple(map(slice, size))]
+        for i, (first, radix) in enumerate(zip(worths.first, worths.radix, strict=True)):
+            number = origin[i] + sum(
+                place * a for place, a in zip(places, self.axes[:, i], strict=True)
+            )
+            total[(number < 0) | (number >= radix)] = np.inf
+            total += worths.deviation[first + np.clip(number, 0, radix - 1)]
+        result: Floats = total.ravel() ** (1.0 / float(worths.alpha))
         return result
 
     def points_to_play(self, place: int, stop: int, kept: int) -> int:
@@ -213,7 +225,7 @@ class Boxes:
         """Final variances by level, computed backwards from the last level to a position; only the
         first level unless `all_levels`.
         """
-        from .box_kernels import best_values
+        from .kernels import best_values
 
         levels, work = [value], value.copy()
         room = sizes[-1] - 1

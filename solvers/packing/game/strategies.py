@@ -23,7 +23,7 @@ from ....instances.packing.game import (
 from ....instances.packing.instance import Floats, Integers, Packing, Placement
 from ....instances.problem.errors import InvalidOption
 from ....instances.problem.option_types import Above, AtLeast, validate_options
-from ..fixed_servers import UNCAPPED, fixed_cluster
+from ..fixed_servers import UNCAPPED, combinations, fixed_cluster
 from .worth import Worths
 
 Eta = Annotated[int, AtLeast(1, "a number of strategies")] | Literal["shrinking"]
@@ -53,18 +53,16 @@ def pre_combination(demand: Integers, free: Integers, cap: Integers) -> Integers
     The paper lists 12 for its first server; there are 13: <1, 0, 0> is missing (section 4.3, step
     1).
     """
-    from ..combination_kernels import combinations
-
-    table, whole = combinations(
-        demand, np.minimum(cap, UNCAPPED), free.astype(np.int64), MOST_COMBINATIONS
-    )
-    if not whole:
-        raise InvalidOption(
-            f"a server can hold more than {MOST_COMBINATIONS} combinations of VMs; use fewer "
-            "or larger VM types, or DRF"
-        )
-    result: Integers = table
-    return result
+    tables, number = [], 0
+    for table in combinations(demand, cap, free):
+        tables.append(table)
+        number += len(table)
+        if number - 1 > MOST_COMBINATIONS:
+            raise InvalidOption(
+                f"a server can hold more than {MOST_COMBINATIONS} combinations of VMs; use fewer "
+                "or larger VM types, or DRF"
+            )
+    return np.concatenate(tables)[1:]
 
 
 def ranked(combination: Integers, least: npt.NDArray[Any]) -> Integers:

@@ -151,11 +151,10 @@ class Worths:
         """Fairness variance of each key, shape (n,), within half the (relative) slack and the
         floor.
         """
-        from .kernels import variances
-
-        result: Floats = variances(
-            self.deviation, self.first, self.stride, self.radix, keys, 1.0 / float(self.alpha)
-        )
+        total = np.zeros(len(keys))
+        for first, stride, radix in zip(self.first, self.stride, self.radix, strict=True):
+            total += self.deviation[first + keys // stride % radix]
+        result: Floats = total ** (1.0 / float(self.alpha))
         return result
 
     def best(

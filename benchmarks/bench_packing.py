@@ -52,10 +52,10 @@ from cotenant.instances.packing.placement_constraints import stays
 from cotenant.solvers.outcome import Clock
 from cotenant.solvers.packing.aggregate import aggregate_bound
 from cotenant.solvers.packing.bounds import best_bound
-from cotenant.solvers.packing.constrained import reduce_ruled
 from cotenant.solvers.packing.game.play import fuga
 from cotenant.solvers.packing.minimum import min_servers
 from cotenant.solvers.packing.moves import fewest_moves
+from cotenant.solvers.packing.presolve import presolve
 
 
 def servers(arguments: argparse.Namespace, rows: Rows) -> None:
@@ -207,7 +207,7 @@ def clusters(arguments: argparse.Namespace, rows: Rows) -> None:
     for seed in range(arguments.seed, arguments.seed + arguments.seeds):
         rng = np.random.default_rng(seed)
         instance = cluster(nodes=nodes, vms=20 * nodes, types=4 * nodes // 5, rng=rng)
-        problem = reduce_ruled(instance)
+        problem = presolve(instance)
         bound = timed(lambda problem=problem: aggregate_bound(problem, Clock()))  # type: ignore[misc]
         begin = time.perf_counter()
         result = cotenant.solve(instance, "min-servers", time_limit=limit, seed=seed)

@@ -320,8 +320,8 @@ FAULTS = r"""
 
 @ solvers/packing/presolve.py: types of equal demand are merged, and one of them forgotten
 ? packing_minimum::test_presolve_merges_types_of_equal_demand
-- request=np.array([wanted[group].sum() for group in members]
-+ request=np.array([wanted[group].max() for group in members]
+- request = np.array([wanted[list(group)].sum() for group in members]
++ request = np.array([wanted[list(group)].max() for group in members]
 
 @ solvers/packing/fitting_kernels.py: of equally full servers the last is taken
 ? packing_instance::test_server_sort_kernel_equals_stable_argsort

@@ -49,7 +49,7 @@ from cotenant.instances.problem.errors import InvalidInstance, NoSolution
 from cotenant.models.scheduling import fluid_bound
 from cotenant.solvers.outcome import Clock
 from cotenant.solvers.packing.aggregate import aggregate_bound
-from cotenant.solvers.packing.constrained import reduce_ruled
+from cotenant.solvers.packing.presolve import presolve
 from cotenant.solvers.scheduling.optimum import max_utility, max_utilization, worth_of
 
 POLICIES = ("FF", "FFD", "BFD", "dot", "L2", "random-fit")
@@ -141,7 +141,7 @@ def placing(case: int) -> Case:
 
 
 def _bound(instance: Packing) -> int:
-    problem = reduce_ruled(instance)
+    problem = presolve(instance)
     return min(aggregate_bound(problem, Clock()).bound, problem.budget + 1)  # none: no answer
 
 

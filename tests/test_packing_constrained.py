@@ -24,7 +24,6 @@ from cotenant.models.packing.assignment import assignment_model
 from cotenant.solvers.engines import solve_cp_sat
 from cotenant.solvers.outcome import Clock, Status
 from cotenant.solvers.packing.aggregate import ExactProgram, aggregate_bound
-from cotenant.solvers.packing.constrained import reduce_ruled
 from cotenant.solvers.packing.fitting import recolored
 from cotenant.solvers.packing.minimum import min_cost, min_servers
 from cotenant.solvers.packing.moves import fewest_moves, moves_bound
@@ -42,7 +41,7 @@ four servers now, three are enough, and one VM moves.
 
 
 def bound_of(instance: Packing) -> int:
-    return aggregate_bound(reduce_ruled(instance), Clock()).bound
+    return aggregate_bound(presolve(instance), Clock()).bound
 
 
 def test_min_servers_of_three_spread_replicas_is_three() -> None:
@@ -82,7 +81,7 @@ def test_fewest_moves_at_cost_limit_equals_enumeration(seed: int) -> None:
 @pytest.mark.parametrize(("number", "status"), [(3, Status.OPTIMAL), (4, Status.INFEASIBLE)])
 def test_assignment_model_of_spread_is_exact(number: int, status: Status) -> None:
     """One of them fits into the second zone: two and one are even enough, three and one are not."""
-    ruled = reduce_ruled(
+    ruled = presolve(
         Packing([[4], [1]], [[1]], request=[number], servers=[1, 1], zone=("a", "b"), skew=[1])
     )
     built = assignment_model(ruled, np.arange(2), rules=ruled)
@@ -92,7 +91,7 @@ def test_assignment_model_of_spread_is_exact(number: int, status: Status) -> Non
 def test_any_constrained_multipliers_give_valid_bounds() -> None:
     rng = np.random.default_rng(0)
     instance, found = next((each, b) for each in states(3, 20) if (b := best(each)))
-    problem = reduce_ruled(instance)
+    problem = presolve(instance)
     exact = ExactProgram(aggregate_program(problem.pooled, problem.budget + 1).program)
     program = exact.program
     for scale in (0.01, 0.1, 1.0, 10.0):
@@ -108,7 +107,7 @@ def test_identical_vms_are_merged_and_restored() -> None:
         capacity=[[4]] * 4, demand=[[1]] * 6, request=[1] * 6, servers=[1] * 4,
         zone=("a", "a", "b", "b"), limits=(Limit((0, 1, 2), 1),), spreads=(Spread((0, 1, 2), 1),),
     )  # fmt: skip
-    problem = reduce_ruled(rows)
+    problem = presolve(rows)
     assert problem.members == ((0, 1, 2), (3, 4, 5))
     assert problem.kinds == ((0, 1), (2, 3))
     result = cotenant.solve(rows, "min-servers")
@@ -174,7 +173,7 @@ def test_vms_csv_reads_rules_and_current_placement(tmp_path: Path) -> None:
 def test_cluster_generator_placement_is_feasible_with_given_sizes() -> None:
     made = cluster(nodes=40, vms=400, types=60, rng=np.random.default_rng(1))
     assert made.server_count.sum() == 40
-    now = reduce_ruled(made).now()
+    now = presolve(made).now()
     assert now is not None
     assert made.placed is not None
     assert len(now[0]) == len(np.unique(made.placed[:, 0]))
@@ -189,7 +188,7 @@ def test_aggregate_program_pools_servers_forced_into_use() -> None:
         capacity=[[4]] * 6, demand=[[1]] * 4 + [[2]], request=[1.0] * 4 + [8.0],
         servers=[1.0] * 6, allowed=np.vstack([fixed, np.ones((1, 6), dtype=bool)]),
     )  # type: ignore[arg-type]  # fmt: skip
-    problem = reduce_ruled(instance)
+    problem = presolve(instance)
     assert sorted(problem.pooled.size.tolist()) == [1, 4]
     assert bound_of(instance) == 5  # six VMs on what the four have left, two on each of the others
     result = cotenant.solve(instance, "min-servers")
@@ -209,7 +208,7 @@ def test_min_cost_at_prices_of_any_size_equals_enumeration(seed: int) -> None:
     result = cotenant.solve(made, "min-cost")
     assert result.status == ("infeasible" if least is None else "optimal")
     assert (result.objective, result.bound) == (least, least)
-    problem = reduce_ruled(made, costs=True)
+    problem = presolve(made, costs=True)
     assert least is None or aggregate_bound(problem, Clock()).bound <= least
 
 
@@ -219,7 +218,7 @@ def test_cheaper_server_keeps_zone_under_zone_rules() -> None:
         cost=[9, 5, 1], zone=("a", "a", "b"), skew=[1.0],
     )  # fmt: skip
     for made, costs in ((instance, [1, 5]), (instance.replace(skew=None), [1, 1])):
-        problem = reduce_ruled(made, costs=True)
+        problem = presolve(made, costs=True)
         given = Placement(np.ones((2, 1), dtype=np.int64), np.array([0, 2]))
         placement = problem.placement(*recolored(problem, problem.counts(given)))
         check(made, placement)

@@ -196,7 +196,7 @@ def test_pattern_enumeration_by_reduced_cost_closes_gap() -> None:
         search = searching(problem, prices, bound)
         gap_closing.by_enumeration(search, 5.0)
         assert search.best is not None
-        assert search.bound == search.value == problem.cost(search.best[1]) == cost
+        assert search.bound == search.value == problem.price[search.best[1]].sum() == cost
 
 
 def middling(bound: int = 5) -> PortfolioState:

@@ -238,14 +238,12 @@ def facts(stated: Stated) -> Facts:
 
 
 def _servers(stated: Stated) -> Facts:
-    from ...solvers.packing.constrained import reduce_ruled
     from ...solvers.packing.presolve import presolve
 
     instance = stated.instance
     if "servers_there_are" not in stated.certificate and (stated.answer or instance.services):
         return {}
-    reduce = reduce_ruled if instance.has_constraints else presolve
-    problem = reduce(instance, costs=stated.method == "min-cost")
+    problem = presolve(instance, costs=stated.method == "min-cost")
     return {"servers_there_are": int(problem.limit.sum())}
 
 

@@ -9,9 +9,8 @@ import numpy as np
 from ...instances.packing.instance import Packing, Placement
 from ...instances.problem.errors import NoSolution
 from ...instances.problem.option_types import validate_options
-from ...solvers.packing.constrained import presolved
 from ...solvers.packing.fitting import decreasing, fill, fit, fit_at_random, runs
-from ...solvers.packing.presolve import Counts, Reduced
+from ...solvers.packing.presolve import Counts, Reduced, presolve
 from ..job_order import Order
 from .elastic import fill_elastic, require_time
 
@@ -53,7 +52,7 @@ def first_fit_all(
     >>> print(result.status, round(result.objective, 3))
     feasible 5.0
     """
-    problem = presolved(instance)
+    problem = presolve(instance)
     if order == "random":
         each = (rng or np.random.default_rng(0)).permutation(runs(problem))
         return _answer(problem, fit(problem, each, np.ones_like(each)))
@@ -154,7 +153,7 @@ def random_fit(
     generator = rng or np.random.default_rng(0)
     if instance.partial or instance.unbounded.all():
         return fill_elastic(instance, "random", generator, time_limit)
-    problem = presolved(instance)
+    problem = presolve(instance)
     if not instance.has_constraints:
         require_time(problem.vms, A_VM * 100, time_limit)  # an array of all VMs, too
     return _answer(problem, fit_at_random(problem, generator))
@@ -162,13 +161,13 @@ def random_fit(
 
 def _decreasing(instance: Packing, rule: Literal["first", "best"]) -> Placement:
     """Place the largest VMs first, on the first server with room, or on the fullest."""
-    problem = presolved(instance)
+    problem = presolve(instance)
     return _answer(problem, fit(problem, decreasing(problem), rule=rule))
 
 
 def _filled(instance: Packing, rule: Literal["dot", "L2"], time_limit: float | None) -> Placement:
     """Fill one server after the other, choosing the next VM by a score."""
-    problem = presolved(instance)
+    problem = presolve(instance)
     if not instance.has_constraints:
         require_time(problem.vms, A_VM * problem.demand.size, time_limit)
     return _answer(problem, fill(problem, rule))

@@ -16,8 +16,8 @@ from ...instances.packing.placement_constraints import present_counts, stays
 from ...instances.problem.options import accepted
 from ...solvers.outcome import Clock, Outcome, Report, Status, Stop
 from ...solvers.packing.aggregate import aggregate_bound
-from ...solvers.packing.constrained import reduce_ruled
 from ...solvers.packing.moves import moves_bound
+from ...solvers.packing.presolve import presolve
 from ..state.state import ClusterState, Role
 from .assembly import Translation
 
@@ -116,7 +116,7 @@ def cost_needed(
 ) -> Found:
     """Lower bound on the cost of the worker nodes in use; the optimum where it is found quickly."""
     if plan.instance.has_constraints and _size(plan) > SMALL:
-        problem, clock = reduce_ruled(plan.instance, costs=True), Clock(time_limit, report)
+        problem, clock = presolve(plan.instance, costs=True), Clock(time_limit, report)
         bound = aggregate_bound(problem, clock, seconds=clock.time_slice()).bound
         return Found(plan, bound=max(0, bound - plan.kept_cost))
     return least_cost(plan, None, time_limit, report)

@@ -15,7 +15,7 @@ from ...models.packing.aggregate import Aggregate, Moves, aggregate_program, eve
 from ...models.program import LinearProgram
 from ..engines import WarmStartedProgram
 from ..outcome import Clock, Status, Stop, raise_if_interrupted
-from .constrained import Ruled
+from .presolve import Reduced
 
 BITS = 40
 """Multipliers of rows (scaled to coefficients of 1 at most) are whole multiples of 2**-BITS."""
@@ -34,8 +34,8 @@ class Aggregated:
     bound : a proved lower bound on the cost of any answer; above the budget when there is none.
     closed : whether the program was solved to its optimum, which `bound` then is.
     leaves : nodes at which the search ended, whose multipliers prove it.
-    servers : (q,) servers of each class of `Ruled.pooled`, of the point found last at the bound, or
-        None.
+    servers : (q,) servers of each class of `Reduced.pooled`, of the point found last at the
+        bound, or None.
     count : (s, q) its VMs of each type by class (not whole numbers), or None.
     """
 
@@ -141,7 +141,7 @@ class Dive:
 
 
 def aggregate_bound(
-    problem: Ruled,
+    problem: Reduced,
     clock: Clock,
     *,
     least: int = 0,
@@ -227,7 +227,7 @@ def aggregate_bound(
 
 
 def spread_room(
-    problem: Ruled, cost: int, clock: Clock, least: Integers | None = None
+    problem: Reduced, cost: int, clock: Clock, least: Integers | None = None
 ) -> tuple[Integers, Floats] | None:
     """Servers (q,) of at most the given cost, and VMs by class (s, q), such that every class keeps
     spare capacity; None if none were found.

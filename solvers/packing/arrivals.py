@@ -18,7 +18,7 @@ from ...instances.packing.instance import Floats, Integers
 from ...models.program import LinearProgram
 from ..engines import WarmStartedProgram, solve_program
 from ..outcome import Clock, raise_if_interrupted
-from .constrained import Ruled
+from .presolve import Reduced
 
 UNITS = 64
 """Units of the resource that a server has at most."""
@@ -65,7 +65,7 @@ class ArrivalProgram:
     changes, weight : those that were found, and how often each is done in the relaxation.
     """
 
-    def __init__(self, problem: Ruled, kind: Integers, placed: Integers, resource: int) -> None:
+    def __init__(self, problem: Reduced, kind: Integers, placed: Integers, resource: int) -> None:
         self.kind, self.placed = kind, placed
         asked = problem.demand[:, resource]
         unit = int(np.gcd.reduce(asked))
@@ -225,7 +225,7 @@ class ArrivalProgram:
         return list(dict.fromkeys([*chosen, *order.tolist()])), first
 
 
-def arrival_program(problem: Ruled, kind: Integers, placed: Integers) -> ArrivalProgram | None:
+def arrival_program(problem: Reduced, kind: Integers, placed: Integers) -> ArrivalProgram | None:
     """Relaxation to the resource, in few units, whose free amount the new VMs need most; None if
     there is no such resource.
     """

@@ -14,9 +14,8 @@ from ..engines import CpSatAnswer, solve_cp_sat
 from ..incumbent import conclude
 from ..outcome import Clock, Outcome, Report, Status, Stop
 from .bounds import best_bound
-from .constrained import Ruled, presolved
 from .fitting import decreasing, fit, trimmed
-from .presolve import Counts, Reduced
+from .presolve import Counts, Reduced, presolve
 
 
 @dataclass(frozen=True)
@@ -76,7 +75,7 @@ def cp_sat(
     # the servers that an answer may need: those of a greedy one
     # 1. the servers that an answer better than a greedy one could use
     clock = Clock(time_limit)
-    problem = presolved(instance)
+    problem = presolve(instance)
     greedy = fit(problem, decreasing(problem))
     kind = _servers(problem, greedy, start)
     if len(kind) * problem.types > limits.counts:
@@ -91,9 +90,7 @@ def cp_sat(
     message = "none: making the model would take longer than there was time"
     answer = CpSatAnswer(Status.UNKNOWN, Stop.TIME_LIMIT, None, None, None, message)
     if clock.left is None or clock.left > len(kind) * problem.types * limits.seconds_per_count:
-        built = assignment_model(
-            problem, kind, rules=problem if isinstance(problem, Ruled) else None
-        )
+        built = assignment_model(problem, kind, rules=problem)
         hints = _hints(problem, built, kind, greedy)
         answer = solve_cp_sat(
             built.model, time_limit=clock.time_slice(), report=report, hints=hints

@@ -10,7 +10,6 @@ from ...models.packing.assignment import assignment_model
 from ..engines import solve_cp_sat
 from ..outcome import Status, raise_if_interrupted
 from .aggregate import aggregate_bound, spread_room
-from .constrained import Ruled
 from .constrained_search import Filling
 from .fitting import large, trimmed
 from .portfolio_state import PortfolioState
@@ -25,7 +24,7 @@ def aggregate(search: PortfolioState, effort: float = 0.0) -> None:
     if _cost_differs(search):
         share, most = (0.3, 10.0 * effort) if effort else (0.1, 5.0)
         seconds = search.slice(share, least=0.2) or most
-    found = aggregate_bound(_ruled(search), search.clock, upper=upper, seconds=seconds)
+    found = aggregate_bound(search.problem, search.clock, upper=upper, seconds=seconds)
     search.raise_bound(found.bound, "aggregate program", {"leaves": found.leaves})
     search.servers = found.servers
 
@@ -34,7 +33,7 @@ def prove(search: PortfolioState) -> None:
     """Alternate between filling the servers of the aggregate program and CP-SAT, with increasing
     time.
     """
-    problem, effort = _ruled(search), 1.0
+    problem, effort = search.problem, 1.0
     kind = _servers(search)
     if len(kind) * problem.types <= search.limits.first_counts:
         _by_cp_sat(search, 3.0)
@@ -52,7 +51,7 @@ def _fillings(search: PortfolioState, effort: float) -> None:
     """Fill servers at costs above the bound, by bisection between the last failure and the
     incumbent.
     """
-    if large(_ruled(search)) or "fillings" not in search.limits.routes:
+    if large(search.problem) or "fillings" not in search.limits.routes:
         return
     failed, above = -1, math.ceil(search.limits.allowed_above * search.bound)
     grain = max(int(search.problem.price.min()) // 8, 1)  # what is less than a server is no step
@@ -67,7 +66,7 @@ def _filled(search: PortfolioState, cost: int, effort: float) -> bool:
     """Return whether all VMs are placed on servers of the given cost that the aggregate program
     chooses.
     """
-    problem, clock = _ruled(search), search.clock
+    problem, clock = search.problem, search.clock
     spread = spread_room(problem, cost, clock)
     if spread is None and search.servers is not None:
         spread = spread_room(problem, cost, clock, search.servers)
@@ -93,7 +92,7 @@ def _filled(search: PortfolioState, cost: int, effort: float) -> bool:
 
 def _by_cp_sat(search: PortfolioState, effort: float) -> None:
     """Solve by CP-SAT with all servers that a better answer could use."""
-    problem, kind, limits = _ruled(search), _servers(search), search.limits
+    problem, kind, limits = search.problem, _servers(search), search.limits
     many = len(kind) * problem.types > limits.constrained_counts * effort
     if many or "cp-sat" not in limits.routes:
         return
@@ -115,15 +114,10 @@ def _by_cp_sat(search: PortfolioState, effort: float) -> None:
 
 def _servers(search: PortfolioState) -> np.ndarray:
     """Class of each server that a better answer could use, shape (n,)."""
-    problem = _ruled(search)
+    problem = search.problem
     most = (search.value - 1) // problem.price
     return np.repeat(np.arange(len(problem.price)), np.minimum(problem.limit, most))
 
 
 def _cost_differs(search: PortfolioState) -> bool:
     return bool((search.problem.price != search.problem.price[0]).any())
-
-
-def _ruled(search: PortfolioState) -> Ruled:
-    assert isinstance(search.problem, Ruled)
-    return search.problem

@@ -8,8 +8,7 @@ import numpy as np
 
 from ...instances.packing.instance import Floats, Integers
 from ..outcome import Clock
-from .constrained import Ruled
-from .presolve import Counts
+from .presolve import Counts, Reduced
 from .rule_arrays import NO_CAP, RuleArrays, empty_room
 
 TIGHT = 0.9
@@ -32,7 +31,7 @@ class Filling:
 
     def __init__(
         self,
-        problem: Ruled,
+        problem: Reduced,
         kind: Integers,
         count: Floats,
         rng: np.random.Generator,
@@ -138,7 +137,7 @@ class Filling:
         return vms[full], kind[full]
 
 
-def _rounded(count: Floats, problem: Ruled) -> Integers:
+def _rounded(count: Floats, problem: Reduced) -> Integers:
     """Round the program's VMs by class (s, q) to integers that add up to the requests."""
     whole = np.floor(count + 1e-6).astype(np.int64)
     for i in np.flatnonzero(whole.sum(axis=1) != problem.request).tolist():
@@ -150,7 +149,7 @@ def _rounded(count: Floats, problem: Ruled) -> Integers:
     return whole
 
 
-def _with_caps(problem: Ruled, count: Floats) -> RuleArrays:
+def _with_caps(problem: Reduced, count: Floats) -> RuleArrays:
     """Replace each spread by a maximum for each zone from a point of the program; placements within
     these maxima satisfy the spread.
     """

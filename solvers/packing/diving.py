@@ -125,7 +125,7 @@ def _listed(
     proved that there is none.
     """
     here = np.flatnonzero(rest.request)
-    left = replace(rest, demand=rest.demand[here], request=rest.request[here])
+    left = rest.part(here, rest.request[here])
     counts, impossible = answer_at(
         left, replace(solved.prices, profit=solved.prices.profit[here]), aim,
         clock.time_slice(most=LISTED_SECONDS), most=LISTED, nodes=LISTING_NODES,

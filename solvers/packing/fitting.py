@@ -15,7 +15,6 @@ import numpy as np
 
 from ...instances.packing.instance import Integers
 from .bounds import volume_bound
-from .constrained import Ruled
 from .presolve import Counts, Reduced
 from .rule_arrays import Room, empty_room
 
@@ -53,7 +52,7 @@ def fit(
 
     opened, share = preference(problem), 1.0 / np.maximum(problem.capacity, 1)
     times = problem.request[order] if number is None else number
-    if not isinstance(problem, Ruled) and rule != "random":
+    if not problem.ruled and rule != "random":
         return _packed(
             problem,
             lambda room: kernels.place_runs(
@@ -62,7 +61,7 @@ def fit(
         )
     each = np.repeat(order, times)
     draw = np.zeros(len(each)) if rng is None else rng.random(len(each))
-    if not isinstance(problem, Ruled):
+    if not problem.ruled:
         return _packed(
             problem,
             lambda room: kernels.place_at_random(problem.arrays, room, each, draw, opened),
@@ -90,7 +89,7 @@ def fill(problem: Reduced, rule: Literal["dot", "L2"]) -> Counts | None:
     scale = np.sqrt(weight / max(float(weight.max()), 1e-12))[None, :] / np.maximum(
         problem.capacity, 1
     )
-    norm, opened, plain = rule == "L2", preference(problem), not isinstance(problem, Ruled)
+    norm, opened, plain = rule == "L2", preference(problem), not problem.ruled
     return _packed(
         problem,
         lambda room: fill_servers(

@@ -14,13 +14,12 @@ from ..outcome import Clock, Outcome, Report, Status, Stop, raise_if_interrupted
 from . import constrained_minimum, services
 from .annealing import anneal_steps
 from .bounds import best_bound
-from .constrained import Ruled, presolved
 from .diving import dive
 from .fitting import decreasing, fill, fit, large, trimmed
 from .gap_closing import by_enumeration
 from .generation import generate
 from .portfolio_state import LIMITS, PortfolioLimits, PortfolioState
-from .presolve import UNLIMITED, Counts
+from .presolve import UNLIMITED, Counts, presolve
 from .rules_as_resources import rules_as_resources
 
 MANY, FEW_TYPES, DEEP = 100, 256, 100
@@ -154,7 +153,7 @@ def _minimum(
         if isinstance(answer := found.solution, Placement):
             answer = answer.replace(server_class=plain.origin[answer.server_class])
         return replace(found, solution=answer, certificate=facts)
-    problem = presolved(instance, costs=costs)
+    problem = presolve(instance, costs=costs)
     search = PortfolioState(problem, clock, rng or np.random.default_rng(0), limits)
     routes = _MANY if many_vms(instance) else _PLAIN
     with search.keeping_best():
@@ -219,21 +218,21 @@ def _simple_bounds(search: PortfolioState) -> None:
 def _greedy(search: PortfolioState) -> None:
     """Greedy packings: first and best fit decreasing, dot product, square norm."""
     problem, limits = search.problem, search.limits
-    ruled = problem if isinstance(problem, Ruled) else None
-    if ruled is not None:
-        search.offer(ruled.now(), "what runs now")
-        if large(ruled):
+    if problem.ruled:
+        search.offer(problem.now(), "what runs now")
+        if large(problem):
             return
     order = decreasing(problem)
     parts: list[tuple[str, Callable[[], Counts | None]]] = [
         ("FFD", lambda: fit(problem, order)),
         ("BFD", lambda: fit(problem, order, rule="best")),
     ]
-    if ruled is not None:
-        choice = np.argsort((np.minimum(ruled.most, 1) * ruled.limit).sum(axis=1), kind="stable")
+    if problem.ruled:
+        able = np.minimum(problem.most, 1) * problem.limit
+        choice = np.argsort(able.sum(axis=1), kind="stable")
         parts.append(("best fit, least choice first", lambda: fit(problem, choice, rule="best")))
     # these two go VM by VM and cannot be stopped on the way
-    if ruled is not None or problem.vms * problem.types <= limits.greedy_steps:
+    if problem.ruled or problem.vms * problem.types <= limits.greedy_steps:
         parts += [("dot", lambda: fill(problem, "dot")), ("L2", lambda: fill(problem, "L2"))]
     for name, pack in parts:
         if not search.open and name != "FFD":
@@ -286,10 +285,7 @@ def _whole_parts(search: PortfolioState) -> None:
             continue
         # 2. the VMs that they leave, down to what the bound of all means for these
         here, spent = np.flatnonzero(todo), int(used @ problem.price)
-        rest = replace(
-            problem, demand=problem.demand[here], request=todo[here], servers=left,
-            members=tuple(problem.members[place] for place in here.tolist()),
-        )  # fmt: skip
+        rest = replace(problem.part(here, todo[here]), servers=left)
         rows, kinds = np.zeros((0, problem.types), dtype=np.int64), np.zeros(0, dtype=np.int64)
         stop = Stop.FINISHED
         if len(here):

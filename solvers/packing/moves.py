@@ -12,7 +12,6 @@ from ...instances.problem.errors import InvalidInstance
 from ...instances.problem.option_types import AtLeast, validate_options
 from ..outcome import Clock, Outcome, Report, Status, Stop, raise_if_interrupted
 from .aggregate import aggregate_bound
-from .constrained import reduce_ruled
 from .minimum import min_servers
 from .moves_routes import (
     FIRST,
@@ -24,6 +23,7 @@ from .moves_routes import (
     relaxation,
     within,
 )  # fmt: skip
+from .presolve import presolve
 
 ROUTES = {"the beginning": FIRST, "turns, each of twice the time": IN_TURNS}
 """The routes of `fewest_moves`, in the order in which they run."""
@@ -136,7 +136,7 @@ def _limit(search: MovesSearch, servers: int | None, start: Placement | None) ->
             search.offer(found.solution, "min-servers")
         raise_if_interrupted(found.stop)
     for name, most in search.asked.items():
-        problem = reduce_ruled(search.instance, costs=name == "cost")
+        problem = presolve(search.instance, costs=name == "cost", merge_classes=True)
         seconds = search.clock.time_slice(2)
         if name == "cost":  # the least may take long, and is no more than a first look
             known = start is not None and within(search.instance, start, cost=most) is not None

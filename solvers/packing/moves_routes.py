@@ -21,9 +21,9 @@ from ..outcome import Clock, Status, raise_if_interrupted
 from ..routes import Routed
 from .aggregate import WHOLE, Dive, ExactProgram, counted
 from .arrivals import ArrivalProgram, arrival_program
-from .constrained import Ruled, reduce_ruled
 from .constrained_search import Filling
 from .minimum import min_cost, min_servers
+from .presolve import Reduced, presolve
 
 
 @dataclass(frozen=True)
@@ -88,7 +88,7 @@ class MovesSearch(Incumbent[Placement, int]):
         self.total = int(self.present.sum())
         super().__init__(instance, clock, self._moves, bound=0, value=self.total + 1)
         self.instance, self.rng, self.limits = instance, rng, limits
-        self.problem: Ruled = reduce_ruled(instance, costs=cost is not None, merge=False)
+        self.problem = presolve(instance, costs=cost is not None, merge=False, merge_classes=True)
         where = {c: index for index, group in enumerate(self.problem.kinds) for c in group}
         self.kind = np.array([where[c] for c in instance.server_class.tolist()], dtype=np.int64)
         self.placed: Integers = self.present[:, [group[0] for group in self.problem.members]]
@@ -407,7 +407,7 @@ def _placed_anew(
 
 
 def _moves_model(
-    problem: Ruled, kind: Integers, placed: Integers, servers: int, cost: int | None,
+    problem: Reduced, kind: Integers, placed: Integers, servers: int, cost: int | None,
     hint: Integers | None = None,
 ) -> tuple[Any, Callable[[Integers], Integers], Any]:  # fmt: skip
     """CP-SAT model with distinguished servers (n,), limits on their number and cost, and the number

@@ -72,7 +72,7 @@ class PortfolioState(Incumbent[Counts, int]):
     value : the cost of the best answer; one more than all servers cost without one.
     proof : what the certificate holds of what proved the bound.
     pool, relaxation : the patterns met, and the relaxation over them once it is solved.
-    servers : (q,) servers of each class of `Ruled.pooled` at the bound of the aggregate program,
+    servers : (q,) servers of each class of `Reduced.pooled` at the bound of the aggregate program,
         where it was solved to its optimum.
     """
 
@@ -84,7 +84,11 @@ class PortfolioState(Incumbent[Counts, int]):
         limits: PortfolioLimits = LIMITS,
     ) -> None:
         super().__init__(
-            None, clock, lambda counts: problem.cost(counts[1]), bound=1, value=problem.budget + 1
+            None,
+            clock,
+            lambda counts: int(problem.price[counts[1]].sum()),
+            bound=1,
+            value=problem.budget + 1,
         )
         self.problem, self.rng, self.limits = problem, rng, limits
         self.bound_by = "a server at least"

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...instances.packing.instance import Integers
-from ...models.packing.rules import Group, Spreads
+from ...models.packing.rules import RulesOnServers
 
 NO_CAP = 2**62
 
@@ -61,45 +61,35 @@ class Room(NamedTuple):
     left: Array
 
 
-def rule_arrays(
-    demand: Integers,
-    capacity: Integers,
-    most: Integers,
-    limits: Sequence[Group] = (),
-    zone_limits: Sequence[Group] = (),
-    apart: Sequence[tuple[int, int]] = (),
-    spreads: Spreads = (),
-    zone: Integers | None = None,
-    zones: int = 0,
-    card_column: int = -1,
-    card_units: int = 1,
-) -> RuleArrays:
-    """Convert the rules of `Ruled` to arrays; without rules, only capacities count."""
-    types, zone = len(demand), np.full(len(capacity), -1) if zone is None else zone
-    groups = [members for members, _ in limits]
-    rows = [rule[0] for rule in zone_limits] + [rule[0] for rule in spreads]
+def rule_arrays(demand: Integers, capacity: Integers, rules: RulesOnServers) -> RuleArrays:
+    """Convert sizes and rules to arrays."""
+    types, zones, card_column = len(demand), rules.zones, rules.card_column
+    groups = [members for members, _ in rules.limits]
+    rows = [rule[0] for rule in (*rules.zone_limits, *rules.spreads)]
     pairs: list[list[int]] = [[] for _ in range(types)]
-    for i, other in apart:
+    for i, other in rules.apart:
         pairs[i].append(other)
         pairs[other].append(i)
-    share = demand[:, card_column] % card_units if card_column >= 0 else np.zeros(0, dtype=np.int64)
+    share = np.zeros(0, dtype=np.int64)
+    if card_column >= 0:
+        share = demand[:, card_column] % rules.card_units
     columns = zones + 1  # the last: servers in no zone
     cap = np.full((len(rows), columns), NO_CAP)
     skew = np.full(len(rows), NO_CAP)
     counted = np.zeros((len(rows), columns), dtype=np.bool_)
-    for index, (_, largest) in enumerate(zone_limits):
+    for index, (_, largest) in enumerate(rules.zone_limits):
         cap[index, :zones] = largest
-    for index, (_, largest, over) in enumerate(spreads, start=len(zone_limits)):
+    for index, (_, largest, over) in enumerate(rules.spreads, start=len(rules.zone_limits)):
         skew[index] = largest
         counted[index, list(over)] = True
     return RuleArrays(
         demand=demand,
         capacity=capacity,
-        most=most,
-        zone=np.where(zone < 0, zones, zone),
+        most=rules.most,
+        zone=np.where(rules.zone < 0, zones, rules.zone),
         group_start=_starts(groups, types)[0],
         group_item=_starts(groups, types)[1],
-        group_most=np.array([number for _, number in limits], dtype=np.int64),
+        group_most=np.array([number for _, number in rules.limits], dtype=np.int64),
         apart_start=np.cumsum([0, *map(len, pairs)]),
         apart_item=np.array([other for row in pairs for other in row], dtype=np.int64),
         row_start=_starts(rows, types)[0],
@@ -108,7 +98,7 @@ def rule_arrays(
         row_skew=skew,
         row_counted=counted,
         card_column=card_column,
-        card_units=card_units,
+        card_units=rules.card_units,
         card_order=np.argsort(-share, kind="stable")[: int((share > 0).sum())],
     )
 

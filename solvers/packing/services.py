@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from ...instances.packing.instance import Floats, Integers, Packing, Placement
+from ...instances.packing.placement_constraints import refuse_rules
 from ...instances.packing.services import covers
 from ...models.packing.services import service_program
 from ...models.program import LinearProgram
@@ -78,7 +79,9 @@ class ServiceCover:
 
     def __init__(self, instance: Packing, *, costs: bool, limits: PortfolioLimits = LIMITS) -> None:
         self.instance = instance
-        self.problem = presolve(instance.replace(services=(), request=instance.useful), costs=costs)
+        plain = instance.replace(services=(), request=instance.useful)
+        refuse_rules(plain)
+        self.problem = presolve(plain, costs=costs)
         size = {i: d for d, members in enumerate(self.problem.members) for i in members}
         self.demands = []
         for service in instance.services:

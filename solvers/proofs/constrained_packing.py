@@ -16,8 +16,8 @@ from ...verify.packing_servers import Kinds, moves_program, servers_program
 from ...verify.program import Program
 from ..outcome import Status
 from ..packing.aggregate import aggregate_bound
-from ..packing.constrained import reduce_ruled
 from ..packing.moves import moves_bound
+from ..packing.presolve import presolve
 from . import Claimed, Task, checked_proof, claimed_if_refused
 from .tree import propagation_steps
 
@@ -41,7 +41,7 @@ def servers_steps(task: Task, claimed: int | None, *, costs: bool) -> Steps:
         return _step(task, servers_program(given, cost, below, head), below, head)
 
     def weaker_bound() -> int:
-        problem = reduce_ruled(task.instance, costs=costs)
+        problem = presolve(task.instance, costs=costs)
         return aggregate_bound(
             problem, task.clock, upper=claimed, seconds=task.clock.time_slice(2)
         ).bound

@@ -260,16 +260,9 @@ def no_answer(problem: Reduced, clock: Clock) -> dict[str, Any] | None:
     limited = ~fits(problem.demand, problem.capacity[endless]).any(axis=1)
     if not limited.any():
         return None
-    part = replace(
-        problem,
-        demand=problem.demand[limited],
-        request=problem.request[limited],
-        members=tuple(np.array(problem.members, dtype=object)[limited].tolist()),
-        capacity=problem.capacity[~endless],
-        servers=problem.servers[~endless],
-        price=np.ones(int((~endless).sum()), dtype=np.int64),
-        classes=problem.classes[~endless],
-    )
+    types = np.flatnonzero(limited)
+    part = problem.part(types, problem.request[types], np.flatnonzero(~endless))
+    part = replace(part, price=np.ones_like(part.price))
     if len(part.price) == 0:
         return None
     prices = generate(part, Pool(part.types), clock, upper=None).prices

@@ -475,17 +475,17 @@ def test_public_functions_and_classes_have_a_docstring() -> None:
 
 
 BUDGET = {
-    "solvers": (39_949, 26_209),
-    "analysis": (19_759, 13_450),
+    "solvers": (39_674, 26_037),
+    "analysis": (19_757, 13_448),
     "instances": (21_317, 14_148),
     "models": (5_223, 3_328),
     "verify": (4_823, 3_508),
-    "baselines": (4_208, 2_217),
+    "baselines": (4_207, 2_216),
     "ask": (859, 407),
     "cluster": (12_918, 8_904),
     "papers": (6_072, 4_427),
     "cli": (3_503, 2_391),
-    "tests": (45_911, 36_216),
+    "tests": (45_910, 36_215),
     "benchmarks": (6_938, 5_374),
 }
 """Lines of each layer's Python files, and those of code (without blanks, comments and docstrings):

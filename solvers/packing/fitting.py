@@ -52,16 +52,9 @@ def fit(
 
     opened, share = preference(problem), 1.0 / np.maximum(problem.capacity, 1)
     times = problem.request[order] if number is None else number
-    if not problem.ruled and rule != "random":
-        return _packed(
-            problem,
-            lambda room: kernels.place_runs(
-                problem.arrays, room, order, times, opened, share, rule == "best"
-            ),
-        )
-    each = np.repeat(order, times)
-    draw = np.zeros(len(each)) if rng is None else rng.random(len(each))
-    if not problem.ruled:
+    draw = np.zeros(0) if rng is None else rng.random(int(times.sum()))
+    if rule == "random" and not problem.ruled:
+        each = np.repeat(order, times)
         return _packed(
             problem,
             lambda room: kernels.place_at_random(problem.arrays, room, each, draw, opened),
@@ -69,7 +62,9 @@ def fit(
     mode = ("first", "best", "random").index(rule)
     return _packed(
         problem,
-        lambda room: kernels.place_vms(problem.arrays, room, 0, each, mode, draw, opened, share),
+        lambda room: kernels.place_runs(
+            problem.arrays, room, order, times, mode, draw, opened, share, not problem.ruled
+        ),
     )
 
 

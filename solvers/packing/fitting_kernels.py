@@ -167,126 +167,81 @@ def place_runs(
     room: Room,
     order: Array,
     number: Array,
-    preference: Array,
-    share: Array,
-    best: bool,
-) -> Any:
-    """Place runs of equal VMs one after the other on the first (or fullest) server where one fits,
-    opening servers by preference.
-
-    order, number: (r,) type of each run and how many. share: (p, k) weight of a free unit. best:
-    fullest instead of first. No rules are looked at. Returns servers used, or -1 - run when a VM
-    fits nowhere. A server that is fullest stays so while it takes more of the same run, so a whole
-    run may be placed at once.
-    """
-    used = 0
-    # unpacked once: each array taken out of a tuple costs two atomic counts
-    demand, count, kind, free = rules.demand, room.vms, room.kind, room.free
-    resources = demand.shape[1]
-    able = np.empty(len(kind), dtype=np.int64)
-    slack = np.empty(len(kind))
-    for run in range(len(order)):
-        i = order[run]
-        todo = number[run]
-        # 1. the servers where one fits, the first or the fullest first: none fits again once it has
-        # taken what it can of the run
-        found = 0
-        for m in range(used):
-            if not fits(demand, i, free, m):
-                continue
-            rest = 0.0
-            if best:
-                for j in range(resources):
-                    rest += free[m, j] * share[kind[m], j]
-            able[found] = m
-            slack[found] = rest
-            found += 1
-            if not best and found >= todo:
-                break
-        if best:
-            _sort(able, slack, found)
-        # 2. fill them in this order, then new ones
-        index = 0
-        while todo > 0:
-            if index < found:
-                chosen = able[index]
-                index += 1
-            else:  # none: open one
-                chosen = _opened(rules, room, i, preference, used)
-                if chosen < 0:
-                    return -1 - run
-                used += 1
-            most = todo
-            for j in range(resources):
-                if demand[i, j] > 0:
-                    most = min(most, free[chosen, j] // demand[i, j])
-            count[chosen, i] += most
-            todo -= most
-            for j in range(resources):
-                free[chosen, j] -= most * demand[i, j]
-    return used
-
-
-@compiled
-def place_vms(
-    rules: RuleArrays,
-    room: Room,
-    used: int,
-    order: Array,
     mode: int,
     draw: Array,
     preference: Array,
     share: Array,
+    plain: bool,
 ) -> Any:
-    """Place VMs one by one on the first, the fullest or a drawn server that can take them, opening
-    servers by preference.
+    """Place runs of equal VMs one after the other on the first, the fullest or a drawn server that
+    can take them, opening servers by preference.
 
-    order (n,) types, draw (n,) in [0, 1), share (p, k) weight of a free unit. A VM that nothing can
-    take waits until another one is placed: skew may let it in later. Returns the servers used, or
-    -1 - how many VMs were placed.
+    order, number: (r,) type of each run and how many. draw (n,) in [0, 1) for each VM. share: (p,
+    k) weight of a free unit. plain: no rules are looked at, and a run is placed at once: a server
+    that is fullest stays so while it takes more of the same run. Else VM by VM, and what nothing
+    can take waits until another VM is placed: skew may let it in later. Returns the servers used,
+    or -1 if VMs are left.
     """
-    waiting, number, placed = order.copy(), len(order), 0
-    able = np.empty(len(room.kind), dtype=np.int64)
+    # unpacked once: each array taken out of a tuple costs two atomic counts
+    demand, kind, free = rules.demand, room.kind, room.free
+    used, placed, todo = 0, 0, number.copy()
+    able = np.empty(len(kind), dtype=np.int64)
+    slack = np.empty(len(kind))
     while True:
-        kept = 0
         before = placed
-        for turn in range(number):
-            i = waiting[turn]
-            # 1. a server in use
-            chosen, found, slack = -1, 0, np.inf
-            for m in range(used):
-                if not can(rules, room, i, m):
-                    continue
-                if mode == FIRST:
-                    chosen = m
-                    break
-                if mode == RANDOM:
+        for run in range(len(order)):
+            i = order[run]
+            while todo[run] > 0:
+                # 1. the servers that can take one, the first or the fullest first; of those that
+                # VMs are placed on one by one, the first or the fullest alone
+                found, wanted = 0, todo[run] if plain else 1
+                for m in range(used):
+                    if not fits(demand, i, free, m):
+                        continue
+                    if not (plain or can(rules, room, i, m)):
+                        continue
+                    rest = 0.0
+                    if mode == BEST:
+                        for j in range(demand.shape[1]):
+                            rest += free[m, j] * share[kind[m], j]
+                        if not plain and found > 0:
+                            if rest >= slack[0]:
+                                continue
+                            found = 0
                     able[found] = m
+                    slack[found] = rest
                     found += 1
-                    continue
-                rest = 0.0
-                for j in range(rules.demand.shape[1]):
-                    rest += room.free[m, j] * share[room.kind[m], j]
-                if rest < slack:
-                    chosen, slack = m, rest
-            if found > 0:
-                chosen = able[int(draw[placed] * found)]
-            # 2. else a new one
-            if chosen < 0:
-                chosen = _opened(rules, room, i, preference, used)
-                used += chosen == used
-            # 3. place the VM, or let it wait
-            if chosen < 0:
-                waiting[kept] = i
-                kept += 1
-                continue
-            put(rules, room, i, chosen, 1)
-            placed += 1
-        number = kept
-        if number == 0:
+                    if mode == FIRST and found >= wanted:
+                        break
+                if mode == BEST:
+                    _sort(able, slack, found)
+                if mode == RANDOM and found > 0:
+                    able[0] = able[int(draw[placed] * found)]
+                # 2. fill them in this order, then new ones
+                index, chosen = 0, 0
+                while todo[run] > 0 and (plain or index == 0):
+                    if index < found:
+                        chosen = able[index]
+                    else:
+                        chosen = _opened(rules, room, i, preference, used)
+                        if chosen < 0:
+                            break
+                        used += 1
+                    index += 1
+                    most = todo[run] if plain else 1
+                    for j in range(demand.shape[1]):
+                        if demand[i, j] > 0:
+                            most = min(most, free[chosen, j] // demand[i, j])
+                    put(rules, room, i, chosen, most)
+                    todo[run] -= most
+                    placed += most
+                if chosen < 0:
+                    break
+        # 3. the VMs that wait
+        if todo.sum() == 0:
             return used
-        if placed == before:
-            return -1 - placed
+        if plain or placed == before:
+            return -1
 
 
 @compiled

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from functools import cache, partial
+from functools import cache
 from typing import Any
 from unittest.mock import Mock
 
@@ -28,11 +28,14 @@ from cotenant.solvers.admission.local_search import (
     local_search,
     start_assignment,
 )
-from cotenant.solvers.admission.max_jobs import most_possible
 from cotenant.solvers.admission.optimal import most_jobs, optimal
+from cotenant.solvers.admission.partial_assignment import most_possible
 from cotenant.solvers.admission.search import AdmissionLimits, Search, find_prices
 from cotenant.solvers.engines import EngineAnswer, solve_program
 from cotenant.solvers.outcome import Clock, Outcome, Status, Stop
+
+PROGRAM, COLUMNS = AdmissionLimits(small=10**6), AdmissionLimits(small=0)
+"""The assignment program alone, and all routes."""
 
 POLICIES = functions("admission", *SCHEMES)
 
@@ -115,7 +118,7 @@ def proved(instance: Admission, outcome: Outcome, value: float) -> None:
 @pytest.mark.parametrize("seed", SEEDS)
 @pytest.mark.parametrize(
     "options",
-    [{}, {"engine": "cp-sat"}, {"route": "columns"}, {"route": "program"}],
+    [{}, {"engine": "cp-sat"}, {"limits": COLUMNS}, {"limits": PROGRAM}],
     ids=["auto", "cp-sat", "columns", "program"],
 )
 def test_admission_optimum_equals_enumeration(seed: int, options: dict[str, Any]) -> None:
@@ -329,14 +332,14 @@ def test_pairs_excluded_by_prices_are_in_no_better_answer() -> None:
         find_prices(search)
         search.program("highs")
         assert "pairs_ruled_out" in search.certificate
-        best = optimal(instance, route="program").bound
+        best = optimal(instance, limits=PROGRAM).bound
         assert search.value == pytest.approx(best)
         assert search.closed
 
 
-@pytest.mark.parametrize("route", ["program", "columns"])
+@pytest.mark.parametrize("limits", [PROGRAM, COLUMNS])
 def test_engine_at_time_limit_gives_bound_but_not_optimality(
-    route: Any, engines: Callable[..., None]
+    limits: AdmissionLimits, engines: Callable[..., None]
 ) -> None:
     instance = middle(1)
     best = optimal(instance).bound
@@ -351,14 +354,14 @@ def test_engine_at_time_limit_gives_bound_but_not_optimality(
         )
 
     engines(solve_program=cut)
-    outcome = optimal(instance, route=route)
+    outcome = optimal(instance, limits=limits)
     assert outcome.bound is not None
     assert outcome.bound >= best * (1 - SAME)
-    if route == "program":
+    if limits is PROGRAM:
         assert (outcome.status, outcome.stop) == (Status.FEASIBLE, Stop.TIME_LIMIT)
 
 
-@pytest.mark.parametrize("method", [partial(optimal, route="program"), most_jobs])
+@pytest.mark.parametrize("method", [optimal, most_jobs])
 def test_program_above_memory_limit_is_skipped_and_reported(
     method: Any, engines: Callable[..., None]
 ) -> None:
@@ -374,9 +377,8 @@ def test_program_above_memory_limit_is_skipped_and_reported(
 def test_engine_without_clock_runs_in_a_killed_process(engines: Callable[..., None]) -> None:
     deaf = Mock(return_value=STOPPED)
     engines(solve_in_subprocess=deaf)
-    outcome = optimal(
-        HINES_ROMANO, route="program", time_limit=60, limits=AdmissionLimits(keeps_time=10)
-    )
+    limits = AdmissionLimits(small=10**6, keeps_time=10)
+    outcome = optimal(HINES_ROMANO, time_limit=60, limits=limits)
     assert 0 < deaf.call_args.kwargs["time_limit"] <= 60
     assert deaf.call_args.kwargs["start"] is not None
     assert (outcome.status, outcome.stop) == (Status.FEASIBLE, Stop.TIME_LIMIT)

@@ -23,7 +23,7 @@ from cotenant.baselines.colocation import (
     roommates,
     threshold,
 )
-from cotenant.baselines.colocation.matching import _lists, roommate_lists
+from cotenant.baselines.colocation.matching import _reduced, roommate_lists
 from cotenant.instances.colocation import Colocation, Pairing, check
 from cotenant.instances.problem import InvalidInstance, InvalidOption, NoSolution
 
@@ -314,7 +314,7 @@ def test_irving_on_types_equals_irving_on_agents() -> None:
         instance = Colocation(penalty, count, machines=np.inf)
         for ties in ("index", "own"):
             agents = irving(roommate_lists(instance, ties, np.random.default_rng(seed)))
-            kinds = _lists(instance, ties, np.random.default_rng(seed)).irving()
+            kinds = _reduced(instance, ties, np.random.default_rng(seed))
             assert kinds.partner.tolist() == agents.partner.tolist(), (seed, ties)
             assert kinds.unsettled.tolist() == agents.unsettled.tolist()
             for name in ("stable", "proposals", "rotations"):

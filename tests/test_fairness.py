@@ -27,8 +27,8 @@ from cotenant.instances.scheduling.log import Window
 from cotenant.instances.scheduling.slurm import read_nodes, read_sacct, read_shares, remarks
 from cotenant.instances.scheduling.utility import rates
 from cotenant.solvers.scheduling.event_loop import simulate
-from cotenant.solvers.scheduling.fifo import exact_shares, fifo_starts, fifo_values
-from cotenant.solvers.scheduling.shapley import shares
+from cotenant.solvers.scheduling.fifo import fifo_starts, fifo_values
+from cotenant.solvers.scheduling.shapley import scaled_shares
 
 SLURM = DATA / "clusters" / "slurm"
 needs_slurm = pytest.mark.skipif(not SLURM.exists(), reason="the exports are not at hand")
@@ -394,8 +394,8 @@ def test_fifo_coalition_values_equal_event_loop() -> None:
             assert fifo_starts(instance, mask)[mine].tolist() == start.tolist()
             expected = [psi(start, part.work, int(t), rates(part)).sum() for t in times]
             assert values[mask].tolist() == expected
-        table = exact_shares(values, k)
-        assert [row[-1] for row in table] == shares(values[:, -1].tolist(), k)
+        table = scaled_shares(values, k)
+        assert [row[-1] for row in table] == scaled_shares(values[:, -1], k)
 
 
 def test_sampled_shapley_values_approach_exact_ones() -> None:

@@ -33,7 +33,7 @@ from cotenant.solvers.market import (
     round_cores,
     utilitarian,
 )
-from cotenant.solvers.market.quick_rounding import split
+from cotenant.solvers.market.rounding import split
 from cotenant.solvers.outcome import Status, Stop
 
 EXACT = 1e-9

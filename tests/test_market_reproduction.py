@@ -41,7 +41,7 @@ def test_figure_3_11_utilities_equal_amdahl_law() -> None:
     market = population(users=10, servers=10, rng=np.random.default_rng([0, 10, 0]))
     total = {}
     for name in ("ES", "G-I", "FM"):
-        answer = experiments.MECHANISMS[name](market, rng=np.random.default_rng(0))
+        answer = experiments.MECHANISMS[name](market)
         answer = answer.solution if isinstance(answer, Outcome) else answer
         pairs = zip(
             answer.cores.tolist(),

@@ -19,7 +19,8 @@ from ...instances.scheduling import Scheduling, psi
 from ...instances.scheduling.instance import Integers
 from ...instances.scheduling.log import Window
 from ...instances.scheduling.utility import per_organization, units_done
-from ...solvers.scheduling.fifo import exact_shares, fifo_values, joined
+from ...solvers.scheduling.fifo import fifo_values, joined
+from ...solvers.scheduling.shapley import scale, scaled_shares
 from ...solvers.scheduling.shapley_schedule import affordable, play_ref, reference_of
 
 Floats = npt.NDArray[np.float64]
@@ -231,7 +232,7 @@ def _divided(masks: Integers, values: Integers, received: Integers) -> Floats:
     by_mask = np.zeros((1 << k, received.shape[1]), dtype=object)
     by_mask[masks] = values
     by_mask[-1] = received.astype(object).sum(axis=0)
-    return np.array(exact_shares(by_mask, k), dtype=float)
+    return (np.array(scaled_shares(by_mask, k)) / scale(k)).astype(float)
 
 
 def _sampled(

@@ -16,7 +16,7 @@ from .partial_pairing import Draft
 
 if TYPE_CHECKING:
     from ...solvers.roommates.arrays import Ranks
-    from ...solvers.roommates.by_types import TypeLists
+    from ...solvers.roommates.irving import RoommatesTable
 
 AN_ENTRY, A_PROPOSAL = 5e-8, 4e-9
 """Seconds to sort an entry of a list, and for each pair of agents: proposals, rejections."""
@@ -186,7 +186,7 @@ def roommates(
             f"SR {seconds:.2g} s. Give more "
             "time, group agents into fewer types, or use SMR, SMP or GR, which go by types"
         )
-    table = _lists(instance, ties, rng).irving()
+    table = _reduced(instance, ties, rng)
     draft = Draft(instance)
     first = np.flatnonzero(table.partner > np.arange(len(types)))
     pairs, number = np.unique(
@@ -220,12 +220,14 @@ def roommate_lists(
     return ranks_from_cost(place + (rng or np.random.default_rng(0)).random(place.shape))
 
 
-def _lists(instance: Colocation, ties: Ties, rng: np.random.Generator | None) -> TypeLists:
-    """Preference lists for `roommate_lists`, one for all agents of a type if ties go by index."""
-    from ...solvers.roommates.by_types import type_lists
+def _reduced(instance: Colocation, ties: Ties, rng: np.random.Generator | None) -> RoommatesTable:
+    """Irving's algorithm on `roommate_lists`, with one list for all agents of a type if ties go by
+    index.
+    """
+    from ...solvers.roommates.irving import irving_by_types
 
     if ties == "index":
-        return type_lists(
+        return irving_by_types(
             instance.count, lambda a: np.where(instance.allowed[a], instance.penalty[a], np.inf)
         )
     types, generator = instance.agent_types(), rng or np.random.default_rng(0)
@@ -237,7 +239,7 @@ def _lists(instance: Colocation, ties: Ties, rng: np.random.Generator | None) ->
         cost[i] = np.inf
         return cost
 
-    return type_lists(np.ones(len(types), dtype=np.int64), own)
+    return irving_by_types(np.ones(len(types), dtype=np.int64), own)
 
 
 def _places(cost: Floats) -> Floats:

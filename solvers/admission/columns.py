@@ -212,8 +212,7 @@ class ColumnGeneration:
 
         Moves `bound` and `price` when they prove a lower one.
         """
-        from .core_dual_prices import core_prices
-        from .kernels import best_sets
+        from .kernels import best_sets, core_prices
 
         given = self.instance
         line = self._lines(price) + 1e-9 * self.scale
@@ -242,7 +241,7 @@ class ColumnGeneration:
         return float(price.sum() + self._right[: len(self._kinds)] @ top)
 
     def _margins(self, k: int, price: Floats) -> tuple[float, Floats]:
-        from .core_dual_prices import margins
+        from .kernels import margins
 
         margin = np.empty(self.instance.jobs)
         given = self.instance

@@ -12,13 +12,12 @@ from ...instances.problem.option_types import validate_options
 from ..engines import EngineName
 from ..outcome import Clock, Outcome, Report, level
 from .local_search import start_assignment
-from .max_jobs import most_possible, serve_most
+from .partial_assignment import most_possible, serve_most
 from .search import LIMITS, MOST_SPEED, AdmissionLimits, Search
 
 ROUTES = {"most total speed": MOST_SPEED}
 """The routes of `optimal` and `most_jobs`, in the order in which they run."""
 
-Route = Literal["auto", "columns", "program"]
 Then = Literal["jobs", "nothing"]
 ThenSpeed = Literal["speed", "nothing"]
 
@@ -31,7 +30,6 @@ def optimal(
     start: Solution | None = None,
     report: Report | None = None,
     then: Then = "nothing",
-    route: Route = "auto",
     engine: EngineName = "highs",
     limits: AdmissionLimits = LIMITS,
 ) -> Outcome:
@@ -48,9 +46,6 @@ def optimal(
     report : progress.
     then : "jobs": among the assignments of most total speed (to 1e-9, relative), one that serves
         most jobs.
-    route : "columns": sets of jobs per VM (`columns`), then what is left open by the assignment
-        program; "program": the assignment program alone; "auto": the program for small instances,
-        else columns.
     engine : the solver of the assignment program: "highs" or "cp-sat".
     limits : the numbers that steer the search.
 
@@ -81,7 +76,7 @@ def optimal(
     """
     run = Search(instance, Clock(time_limit, report), start_assignment(instance, start), limits)
     with run.keeping_best():
-        run.search(route, engine)
+        run.search(engine)
         if then == "jobs":
             run.then_jobs(engine)
     return run.outcome("total_speed", run.value, run.bound)

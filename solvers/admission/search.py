@@ -18,7 +18,7 @@ from ..routes import Routed
 from .columns import LIMITS as COLUMN_LIMITS
 from .columns import ColumnGeneration, ColumnLimits
 from .local_search import LocalSearch, improved
-from .max_jobs import most_possible, serve_most
+from .partial_assignment import most_possible, serve_most
 from .prices import good_prices
 
 EXACT = 1e-9
@@ -34,8 +34,8 @@ class AdmissionLimits(Routed):
 
     Attributes
     ----------
-    small : entries of J x V x C up to which the assignment program alone is quicker than everything
-        that prepares it.
+    small : entries of J x V x C up to which the assignment program alone is solved: it is quicker
+        than everything that prepares it.
     program_columns : up to which the assignment program is solved: an engine takes 1 GB for these,
         and 5 GB for half a million, of which it looks at no clock.
     keeps_time : columns up to which HiGHS keeps its time limit without a process of its own.
@@ -93,16 +93,14 @@ class Search(Incumbent[Assignment, float]):
         """Clock for one step: a share of the remaining time, at most `most` seconds."""
         return Clock(self.time.time_slice(1 / share, most))
 
-    def search(self, route: str, engine: EngineName) -> None:
-        """Run the routes of `MOST_SPEED` in order until one proves the incumbent.
-
-        Small instances, and `route="program"`, take the last route alone.
+    def search(self, engine: EngineName) -> None:
+        """Run the routes of `MOST_SPEED` in order until one proves the incumbent; small instances
+        take the last route alone.
         """
         self.report("a start")
         self.engine = engine
         small = self.instance.jobs * self.instance.cores.size <= self.limits.small
-        by_columns = route == "columns" or (route == "auto" and not small)
-        for run in MOST_SPEED if by_columns else MOST_SPEED[-1:]:
+        for run in MOST_SPEED[-1:] if small else MOST_SPEED:
             if not self.closed:
                 run(self)
 
@@ -112,7 +110,7 @@ class Search(Incumbent[Assignment, float]):
         """
         serving, value = self.best, self.value
         self.time = self.part(0.5)
-        self.search("auto", engine)
+        self.search(engine)
         self.time = self.clock
         if self.best.assigned.sum() < most:
             repaired = serve_most(self.instance, self.best)

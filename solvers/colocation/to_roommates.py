@@ -189,26 +189,10 @@ def solve_roommates(
     limits : which routes of the search run.
     """
     goal: Goal = "perfect" if instance.unpaired is None else "any"
-    mate = start.partners(instance)
+    how: dict[str, Any] = {
+        "time_limit": seconds, "rng": rng, "start": start.partners(instance), "report": report,
+        "limits": limits,
+    }  # fmt: skip
     if lists.strict:
-        found = fewest_blocking_pairs(
-            lists.place,
-            goal,
-            time_limit=seconds,
-            rng=rng,
-            start=mate,
-            report=report,
-            limits=limits,
-        )
-    else:
-        found = fewest_with_ties(
-            lists,
-            goal,
-            time_limit=seconds,
-            rng=rng,
-            start=mate,
-            known=known,
-            report=report,
-            limits=limits,
-        )
-    return RoommatesAnswer(found, lists, goal)
+        return RoommatesAnswer(fewest_blocking_pairs(lists.place, goal, **how), lists, goal)
+    return RoommatesAnswer(fewest_with_ties(lists, goal, known=known, **how), lists, goal)

@@ -1,10 +1,9 @@
 """Equilibria and optima of core allocation, each with its certificate."""
 
 from .fisher import fisher
-from .least_envy import least_envy
 from .leximin import leximin
 from .nash_welfare import nash_welfare
-from .rounding import round_cores
+from .rounding import least_envy, round_cores
 from .utilitarian import utilitarian
 
 __all__ = [

@@ -1,5 +1,5 @@
 """State of a search for equilibrium prices: users' bids and best replies, the excess demand and its
-derivative in the logarithms of prices, and the error of a candidate.
+derivative in the logarithms of prices, Newton's method on these, and the error of a candidate.
 
 At log prices pi, let b_k(pi) be the money a best reply spends on job k, a = alpha / sum alpha over
 the user's active jobs, beta = f p / (1 - f), and g_k = (b_k - beta_k) / 2 for active jobs. Then
@@ -13,6 +13,7 @@ set, so a Newton method on it is a semismooth one.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -20,7 +21,7 @@ import numpy as np
 from ...instances.market.equilibrium import Account, Residuals, account, residuals_of
 from ...instances.market.instance import Allocation, Floats, Market
 from ...instances.market.utility import fill, least_price
-from .linear import UserBlocks
+from .linear import UserBlocks, length, solve_blocks
 from .proportional import Rule, rebid
 from .scaled_market import ScaledMarket
 
@@ -154,3 +155,53 @@ def _entries(scaled_market: ScaledMarket, at: Demand) -> tuple[Floats, Floats]:
     total = scaled_market.by_user(slope)
     share = slope / np.where(total > 0, total, 1.0)[scaled_market.user]
     return share, np.where(active, (at.bids - floor) / 2, 0.0)
+
+
+def newton(
+    scaled_market: ScaledMarket,
+    price: Floats,
+    tolerance: float,
+    over: Callable[[], bool],
+    *,
+    maximum: int = 40,
+) -> tuple[Demand, int]:
+    """Take Newton steps on log prices from `price` until the excess demand is within `tolerance`,
+    no step helps, or time is up; returns the demand there and the number of steps.
+
+    A step is cut to a factor e per price, halved while the excess does not fall, and when that
+    fails the diagonal is raised (a step towards tatonnement). Each step costs O(jobs) for the
+    replies and O(jobs) per iteration of the linear solver.
+    """
+    at = reply(scaled_market, price)
+    priced_servers, capacity = scaled_market.priced_servers, scaled_market.market.capacity
+    damping = 0.0
+    for step in range(maximum):
+        if at.error <= tolerance or over():
+            return at, step
+        rtol = min(1e-2, max(1e-10, 0.1 * tolerance / max(at.error, 1e-300), 0.1 * at.error))
+        direction = solve_blocks(
+            jacobian(scaled_market, at, damping), np.where(priced_servers, at.excess, 0.0), rtol
+        )
+        direction = direction * min(1.0, 1.0 / max(float(np.abs(direction).max()), 1e-300))
+        found = None
+        for halving in range(6):
+            trial = reply(scaled_market, at.price * np.exp(0.5**halving * direction))
+            if _norm(trial, capacity) < (1 - 1e-4 * 0.5**halving) * _norm(at, capacity):
+                found = trial
+                break
+        if found is None:
+            if damping >= 10 or at.error < 1e-13:
+                return at, step
+            damping = max(10 * damping, 0.1)
+            continue
+        damping = 0.0 if halving == 0 else damping / 10
+        at = found
+    return at, maximum
+
+
+def _norm(at: Demand, capacity: Floats) -> float:
+    """Merit that a step must lower: Euclidean norm of the excess relative to each server's
+    worth.
+    """
+    worth = at.price * capacity
+    return length(at.excess[worth > 0] / worth[worth > 0])

@@ -5,7 +5,7 @@ of their allocations.
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass, field
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 import numpy as np
 
@@ -16,15 +16,11 @@ from ...instances.problem.option_types import AtLeast, validate_options
 from ..outcome import Clock, Outcome, Report, Status, Stop
 from ..routes import Routed
 from .central_path import equilibrium_path
-from .exchange import Exchange
+from .exchange import Exchange, newton
 from .linear_forest_optimum import forest_end
-from .newton import newton
-from .proportional import bids_at, equal_bids, random_bids
+from .proportional import bids_at, equal_bids
 from .rounding import Rounding, round_until, validate_rounding
 from .scaled_market import Tolerance
-
-Route = Literal["auto", "newton", "interior", "proportional"]
-Bids = Literal["equal", "random"]
 
 # the methods aim below the tolerance by this factor, since the certificate measures other things
 # than they do
@@ -50,13 +46,10 @@ LIMITS = FisherLimits()
 def fisher(
     instance: Market,
     *,
-    rng: np.random.Generator | None = None,
     time_limit: float | None = None,
     start: Allocation | None = None,
     report: Report | None = None,
     tolerance: Tolerance = 1e-8,
-    route: Route = "auto",
-    bids: Bids = "equal",
     warm_rounds: Annotated[int, AtLeast(1)] = 30,
     rounds: Annotated[int, AtLeast(1)] = 5000,
     rounding: Rounding = "none",
@@ -73,15 +66,11 @@ def fisher(
 
     Parameters
     ----------
-    rng : draws the first bids when `bids` is "random".
     time_limit : seconds; the best allocation so far is returned when they are up, with the
         certificate it has.
     start : an allocation with prices to begin from (a market that changed a little).
     tolerance : largest clearing error, overspending and regret that may be called an equilibrium,
         all relative.
-    route : the method that follows the first rounds; "auto" tries one after the other until one
-        is near enough.
-    bids : first bids, "equal" money on each job or "random".
     warm_rounds : most rounds of proportional response before Newton, which begins earlier in a
         large market whose prices hardly move.
     rounds : most rounds of proportional response as last resort.
@@ -117,13 +106,11 @@ def fisher(
     exchange = Exchange(instance)
     scaled = exchange.scaled_market
     search = PriceSearch(
-        exchange, Clock(time_limit, report), tolerance, route, warm_rounds, rounds, limits.routes
+        exchange, Clock(time_limit, report), tolerance, warm_rounds, rounds, limits.routes
     )
     if start is not None and start.price is not None:
         search.begin = start.price / scaled.unit
         exchange.bid(bids_at(scaled, search.begin, start.cores[scaled.job]))
-    elif bids == "random":
-        exchange.bid(random_bids(scaled, rng or np.random.default_rng(0)))
     else:
         exchange.bid(equal_bids(scaled))
     # 2. the routes, until nothing is left to improve
@@ -155,7 +142,7 @@ class PriceSearch:
     ----------
     exchange : whose users have bid.
     tolerance : of the certificate.
-    route, warm_rounds, rounds, routes : as of `fisher` and its limits.
+    warm_rounds, rounds, routes : as of `fisher` and its limits.
     begin : (m,) prices of a market like this one; None for none.
     best, error : the best allocation and how far it is from an equilibrium.
     rungs : of each candidate the route, steps and errors, for the certificate.
@@ -164,7 +151,6 @@ class PriceSearch:
     exchange: Exchange
     clock: Clock
     tolerance: float
-    route: Route
     warm_rounds: int
     rounds: int
     routes: frozenset[str]
@@ -204,10 +190,6 @@ class PriceSearch:
     def over(self) -> bool:
         """Whether time is up."""
         return self.clock.expired
-
-    def by(self, name: str) -> bool:
-        """Whether a route is one of those that the caller requested."""
-        return self.route in ("auto", name) and name in self.routes
 
     def judge(self, rung: str, steps: int, cores: Floats, price: Floats) -> bool:
         """Measure cores (j,) at prices (m,) and keep them if they are better; returns whether they
@@ -276,7 +258,7 @@ class PriceSearch:
 def from_given_prices(search: PriceSearch) -> None:
     """If prices are given (`start`), take a few Newton steps from them."""
     exchange = search.exchange
-    if search.begin is not None and exchange.smooth and search.by("newton"):
+    if search.begin is not None and exchange.smooth and "newton" in search.routes:
         known = exchange.priced_servers & (search.begin > 0)
         price = np.where(known, search.begin, exchange.price)
         search.follow_newton("newton", price, _WARM_STEPS)
@@ -284,7 +266,7 @@ def from_given_prices(search: PriceSearch) -> None:
 
 def respond_first(search: PriceSearch) -> None:
     """Make up to 30 rounds of proportional response."""
-    early = search.exchange.smooth and search.by("newton")
+    early = search.exchange.smooth and "newton" in search.routes
     early = early and len(search.exchange.scaled_market.job) >= _EARLY_FROM
     search.respond(search.warm_rounds, _NEAR if early else 0.0)
 
@@ -292,7 +274,7 @@ def respond_first(search: PriceSearch) -> None:
 def end_by_forest(search: PriceSearch) -> None:
     """Where all f = 1, pivot on a spanning forest of bids to the exact equilibrium."""
     exchange = search.exchange
-    if search.route == "auto" and exchange.straight and "forest" in search.routes:
+    if exchange.straight and "forest" in search.routes:
         price = exchange.price
         end = forest_end(exchange.scaled_market, price, exchange.bought, search.over)
         if end is not None:
@@ -303,7 +285,7 @@ def solve_newton(search: PriceSearch) -> None:
     """Where all f < 1, solve for the logarithms of prices by Newton's method, with matrix-free or
     sparse linear systems.
     """
-    if search.exchange.smooth and search.by("newton"):
+    if search.exchange.smooth and "newton" in search.routes:
         search.follow_newton("newton", search.exchange.price)
 
 
@@ -312,7 +294,7 @@ def solve_interior(search: PriceSearch) -> None:
     Newton's method.
     """
     exchange, goal = search.exchange, search.goal
-    if search.route != "interior" and not search.by("interior"):
+    if "interior" not in search.routes:
         return
     start = np.where(exchange.priced_servers, exchange.price, 1.0)
     path = equilibrium_path(exchange.scaled_market, start, exchange.bids)
@@ -335,11 +317,10 @@ def solve_interior(search: PriceSearch) -> None:
 
 def respond_last(search: PriceSearch) -> None:
     """Make more rounds of proportional response, up to 5,000."""
-    if search.route in ("auto", "proportional"):
-        for _ in range(-(-search.rounds // _BATCH)):
-            if search.met or search.clock.expired:
-                return
-            search.respond(_BATCH)
+    for _ in range(-(-search.rounds // _BATCH)):
+        if search.met or search.clock.expired:
+            return
+        search.respond(_BATCH)
 
 
 LADDER = (

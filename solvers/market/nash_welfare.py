@@ -9,7 +9,7 @@ import numpy as np
 
 from ...instances.market.equilibrium import money_spent
 from ...instances.market.families import Family, family_named, scale
-from ...instances.market.instance import Allocation, Market
+from ...instances.market.instance import Allocation, Floats, Market
 from ...instances.market.memory import require_memory
 from ...instances.market.utility import nash_welfare as welfare_of
 from ...instances.market.utility import user_utilities
@@ -19,8 +19,7 @@ from ..incumbent import conclude
 from ..outcome import Clock, Outcome, Report, Status, Stop
 from .homogeneous import equilibrium
 from .scaled_market import ScaledMarket
-from .welfare_bounds import family_bound
-from .welfare_central_path import most_welfare
+from .welfare_central_path import most_welfare, raised
 
 _BYTES_PER_JOB = 250  # arrays of eight bytes alive at the widest point, counted generously
 
@@ -120,3 +119,15 @@ def _spending(scaled_market: ScaledMarket, allocation: Allocation) -> dict[str, 
         / scaled_market.market.budget
     )[active]
     return {"least_spent": float(part.min()), "most_spent": float(part.max())}
+
+
+def family_bound(market: Market, price: Floats, best: Floats) -> float:
+    """Upper bound on the Nash welfare of the families of `instances.market.families`, from prices
+    (m,) and the largest utility (n,) of each user at them.
+
+    For any prices, sum B_i log u_i(x_i) <= sum B_i log v_i - sum B_i + sum p C over all
+    allocations, v_i the utility of the best reply to p and B_i (Lagrangian dual of Eisenberg-Gale).
+    """
+    total = float(market.budget[market.active].sum())
+    excess = (float(price @ market.capacity) - total) / total
+    return raised(welfare_of(market, best), excess)

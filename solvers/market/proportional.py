@@ -25,11 +25,6 @@ def equal_bids(scaled_market: ScaledMarket) -> Floats:
     return (scaled_market.budget / np.maximum(number, 1))[scaled_market.user]
 
 
-def random_bids(scaled_market: ScaledMarket, rng: np.random.Generator) -> Floats:
-    """(j,) each user's money spread at random over its jobs, every bid positive."""
-    return _normalized(scaled_market, rng.exponential(size=len(scaled_market.job)) + 1e-6)
-
-
 def bids_at(scaled_market: ScaledMarket, price: Floats, cores: Floats) -> Floats:
     """(j,) positive bids near the money that these cores cost at these prices."""
     return _normalized(

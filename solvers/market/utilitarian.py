@@ -67,13 +67,6 @@ def greedy_cores(market: Market, *, time_limit: float | None = None) -> Allocati
     return Allocation(_whole(market)[0])
 
 
-def weighted_bound(market: Market, weight: Floats) -> float:
-    """Upper bound on sum weight_k w_k s(x_k) over all fractional allocations (a dual value, so
-    never too low).
-    """
-    return weighted_optimum(market, weight)[1]
-
-
 def weighted_optimum(market: Market, weight: Floats) -> tuple[Floats, float]:
     """(k,) the cores with the most sum weight_k w_k s(x_k), and a bound on it that is never too
     low.

@@ -19,7 +19,7 @@ from ..outcome import AGREE, Clock, Stop
 from .central_path import CentralPath, Point, Spending
 from .proportional import equal_bids, respond
 from .scaled_market import ScaledMarket
-from .welfare_bounds import welfare_bound
+from .utilitarian import weighted_optimum
 
 _ATTEMPTS = 3  # paths, each from where the last one ended
 _MOST_STEPS = 100  # of a path; about twenty are usual
@@ -83,6 +83,25 @@ def _better(
     """Candidate with the smaller gap, with the lower of the two bounds."""
     found = other if other[2] - other[1] < one[2] - one[1] else one
     return found[0], found[1], float(np.fmin(one[2], other[2]))
+
+
+def welfare_bound(market: Market, worth: Floats) -> float:
+    """Upper bound on the Nash welfare of any allocation, from the utilities (n,) of one: no solver
+    is trusted.
+    """
+    active = market.active
+    total = float(market.budget[active].sum())
+    if total == 0 or (worth[active] <= 0).any():
+        return np.inf
+    weight = np.divide(market.budget, worth, out=np.zeros(market.users), where=active & (worth > 0))
+    slack = weighted_optimum(market, weight[market.user])[1] / total - 1
+    return raised(welfare_of(market, worth), max(slack, 0.0))
+
+
+def raised(welfare: float, slack: float) -> float:
+    """Welfare times exp(slack), or infinity (no bound) on overflow."""
+    with np.errstate(over="ignore"):
+        return float(welfare * np.exp(slack))
 
 
 class WelfarePath(CentralPath):

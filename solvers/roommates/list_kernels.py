@@ -2,9 +2,9 @@
 stable partition, the first phase with ties, stable tables, and augmenting paths of a matching.
 
 Agents of one type have one list, from which each leaves itself out, so that who stands at a
-position, and where one stands in another's list, are worked out (see `by_types.TypeLists`). Whole
-types are passed over: `most[b]` is not below any `last` of type b, and who comes after that in the
-type's list is refused by all of it.
+position, and where one stands in another's list, are worked out (`irving_by_types`). Whole types
+are passed over: `most[b]` is not below any `last` of type b, and who comes after that in the type's
+list is refused by all of it.
 """
 
 from __future__ import annotations

@@ -5,14 +5,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from fractions import Fraction
 
 import numpy as np
 import numpy.typing as npt
 
 from ...instances.scheduling import Scheduling
 from ...instances.scheduling.instance import Integers
-from .shapley import scale, weights
 
 _SLICE = 20_000_000
 """Jobs served between two moments at which Ctrl-C is received: about a second."""
@@ -73,25 +71,6 @@ def _served(
         instance.width[order],
     )
     return order, jobs, np.zeros(instance.jobs + 1, dtype=np.int64)
-
-
-def exact_shares(values: npt.NDArray[np.generic], players: int) -> list[list[Fraction]]:
-    """Shapley values (k, q) of games given by the values (2^k, q) of their coalitions, by mask.
-
-    The same as `shapley.shares`, a whole column of coalitions at a time; exact at any size of
-    number. O(k 2^k).
-    """
-    weight = np.array([*weights(players), 0], dtype=object)
-    masks = np.arange(1 << players)
-    size = np.array([mask.bit_count() for mask in range(1 << players)])
-    whole = scale(players)
-    shares = []
-    for player in range(players):
-        without = masks[masks >> player & 1 == 0]
-        gain = values[without | 1 << player].astype(object) - values[without].astype(object)
-        total = (gain * weight[size[without], None]).sum(axis=0)
-        shares.append([Fraction(int(entry), whole) for entry in total])
-    return shares
 
 
 def joined(orders: Sequence[Sequence[int]]) -> tuple[list[int], Integers]:

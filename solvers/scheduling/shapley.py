@@ -6,11 +6,12 @@ k binom(k-1, s) divides lcm(1, ..., k) for every s < k, so each weight s! (k-s-1
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from fractions import Fraction
 from math import comb, lcm
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from ...instances.scheduling.instance import Integers
 
@@ -28,24 +29,22 @@ def weights(players: int) -> list[int]:
     return [whole // (players * comb(players - 1, size)) for size in range(players)]
 
 
-def scaled_shares(values: Sequence[int], players: int) -> list[int]:
-    """Shapley value phi times `scale(players)` from the value of each coalition by mask; exact at
-    any size of number. O(k 2^k).
+def scaled_shares(values: npt.ArrayLike, players: int) -> list[Any]:
+    """Shapley value phi of each player times `scale(players)`, from the values of the coalitions by
+    mask, (2^k,) or (2^k, q) of several games; exact at any size of number. O(k 2^k) a game.
     """
-    weight = weights(players)
+    table = np.frompyfunc(int, 1, 1)(np.asarray(values, dtype=object))
+    weight, masks = np.array(weights(players), dtype=object), np.arange(1 << players)
     shares = []
     for player in range(players):
-        bit = 1 << player
-        total = 0
-        for mask in range(1 << players):
-            if not mask & bit:
-                total += weight[mask.bit_count()] * (int(values[mask | bit]) - int(values[mask]))
-        shares.append(total)
+        others = masks[masks >> player & 1 == 0]
+        gain = table[others | 1 << player] - table[others]
+        shares.append((weight[np.bitwise_count(others)] * gain.T).sum(axis=-1))
     return shares
 
 
-def shares(values: Sequence[int], players: int) -> list[Fraction]:
-    """Shapley value phi of each player as exact fractions."""
+def shares(values: npt.ArrayLike, players: int) -> list[Fraction]:
+    """Shapley value phi of each player as exact fractions, from the values (2^k,) by mask."""
     whole = scale(players)
     return [Fraction(total, whole) for total in scaled_shares(values, players)]
 

@@ -30,8 +30,7 @@ from cotenant.cluster.measure.profiles import Predictor, profile_of
 from cotenant.cluster.measure.store import Store, opened
 from cotenant.cluster.run.coordinator import Coordinator
 from cotenant.cluster.run.dispatcher import Ended
-from cotenant.cluster.run.queue import QueuedJob
-from cotenant.cluster.run.queue_store import QueueStore
+from cotenant.cluster.run.queue_store import QueuedJob, QueueStore
 from cotenant.cluster.run.run import policy_of
 from cotenant.cluster.run.settings import RunSettings
 

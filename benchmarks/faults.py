@@ -113,7 +113,7 @@ FAULTS = r"""
 - cost = (self.running * (worth + SCALE))
 + cost = (self.running * (worth + 2 * SCALE))
 
-@ cluster/state/gpu_shares.py: no node of shared cards may have more of them than is said
+@ cluster/state/kubernetes.py: no node of shared cards may have more of them than is said
 ? advice_gpus::test_pod_with_gpu_share_is_pinned_and_its_node_unused
 - unsure=node.unsure | {CARD}
 + unsure=node.unsure
@@ -568,12 +568,12 @@ FAULTS = r"""
 - if len(one) == 2 and spare > 0:
 + if len(one) == 2 and spare > len(groups):
 
-@ cluster/measure/plan.py: a lone job is measured beside itself
+@ cluster/measure/statistics.py: a lone job is measured beside itself
 ? running_measure::test_sampled_pairs_include_every_job running_measure
 - if a != c or counts[a] >= 2 or jobs == 1
 + if a != c or counts[a] >= 1 or jobs == 1
 
-@ cluster/measure/plan.py: two looks that agree are enough
+@ cluster/measure/statistics.py: two looks that agree are enough
 ? running_measure
 - half <= half_width and samples >= LEAST_LOOKS
 + half <= half_width

@@ -26,7 +26,7 @@ from .arguments import As, Json, SettingsFile, read_settings
 from .codes import NO_ANSWER
 
 if TYPE_CHECKING:
-    from ..cluster.measure.profiler import MeasurementStatus, Summary
+    from ..cluster.measure.measure import MeasurementStatus, Summary
 
 _UNITS = {"": 1.0, "s": 1.0, "min": 60.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 

@@ -17,7 +17,7 @@ from .completion import methods as method_names
 from .functions import given_method
 
 if TYPE_CHECKING:
-    from ..cluster.run.status import QueueStatus, Summary
+    from ..cluster.run.coordinator import QueueStatus, Summary
 
 
 def queue(
@@ -49,9 +49,8 @@ def queue(
     emit : print a script that submits all jobs, and run nothing
     """
     from ..catalog import find
-    from ..cluster.run.run import agent_options
+    from ..cluster.run.run import agent_options, sbatch_script
     from ..cluster.run.run import run as running
-    from ..cluster.run.sbatch import sbatch_script
     from ..instances.colocation.instance import Colocation
     from ..instances.problem.options import parse_options
 

@@ -16,8 +16,8 @@ from support.messages import refused
 
 from cotenant.cluster.measure import command
 from cotenant.cluster.measure.jobs import Job, read_jobs
+from cotenant.cluster.measure.measure import Summary
 from cotenant.cluster.measure.measure import measure as run
-from cotenant.cluster.measure.profiler import Summary
 from cotenant.cluster.measure.profiles import profiles
 from cotenant.cluster.measure.store import opened
 from cotenant.cluster.measure.topology import (

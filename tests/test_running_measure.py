@@ -14,14 +14,14 @@ import pytest
 from support.fake_machine import SimulatedMachine, simulated_jobs
 from support.messages import approved, refused
 
-from cotenant.cluster.measure.measure import measure
-from cotenant.cluster.measure.plan import LEAST_LOOKS, first_pairs
-from cotenant.cluster.measure.profiler import MeasurementStatus, Summary
+from cotenant.cluster.measure.measure import MeasurementStatus, Summary, measure
 from cotenant.cluster.measure.profiles import profiles
 from cotenant.cluster.measure.statistics import (
     CONTROL,
+    LEAST_LOOKS,
     Observations,
     estimate_penalties,
+    first_pairs,
     interval,
     jackknife_plus,
     paired_loss,

@@ -33,7 +33,7 @@ from cotenant.cluster.measure.jobs import Job
 from cotenant.cluster.measure.profiles import Predictor, profile_of, profiles
 from cotenant.cluster.run.coordinator import Coordinator
 from cotenant.cluster.run.placement import WaitingQueue
-from cotenant.cluster.run.queue import QueuedJob
+from cotenant.cluster.run.queue_store import QueuedJob
 from cotenant.instances.colocation import Colocation
 from cotenant.instances.problem.errors import InvalidFile, InvalidInstance
 

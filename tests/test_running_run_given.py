@@ -26,10 +26,8 @@ from cotenant.cluster.measure.measure import measure
 from cotenant.cluster.measure.profiles import profiles
 from cotenant.cluster.measure.store import opened
 from cotenant.cluster.run.job_advice import job_advice
-from cotenant.cluster.run.queue import QueuedJob, read_queue
-from cotenant.cluster.run.queue_store import PlacedGroup, QueueStore
-from cotenant.cluster.run.run import policy_of
-from cotenant.cluster.run.sbatch import sbatch_script
+from cotenant.cluster.run.queue_store import PlacedGroup, QueuedJob, QueueStore, read_queue
+from cotenant.cluster.run.run import policy_of, sbatch_script
 from cotenant.instances.problem.errors import CotenantError, InvalidFile, InvalidInstance
 
 pytest.importorskip("psutil", reason="python -m pip install '.[measure]'")
@@ -186,7 +184,7 @@ def test_method_without_answer_in_time_is_replaced_by_policy() -> None:
 
 def test_queue_status_fits_80_columns() -> None:
     from cotenant.cli.running import status_words
-    from cotenant.cluster.run.status import QueueStatus
+    from cotenant.cluster.run.coordinator import QueueStatus
 
     status = QueueStatus(1000, 120, 31000, 800, 120, 160000, 12, 120, 1400, 7, "x264: exit 139")
     status.seen.append((0.021, 0.004, 0.019))

@@ -15,8 +15,7 @@ import cotenant
 from cotenant.analysis.scheduling.audit import audit
 from cotenant.analysis.scheduling.fairness import fairness
 from cotenant.analysis.scheduling.metrics import metrics
-from cotenant.analysis.scheduling.prices import prices
-from cotenant.analysis.scheduling.windows import study
+from cotenant.analysis.scheduling.windows import prices, study
 from cotenant.instances.problem.errors import InvalidOption
 from cotenant.instances.scheduling import Schedule, Scheduling, utilities
 from cotenant.instances.scheduling.accounts import Source

@@ -7,6 +7,7 @@ at its end. So many core hours more, spread evenly over the window, would have p
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
@@ -18,20 +19,23 @@ from typing import Annotated, Any
 import numpy as np
 import numpy.typing as npt
 
-from ...instances.problem.errors import InvalidInstance, InvalidOption
+from ...instances.problem.errors import InvalidFile, InvalidInstance, InvalidOption
+from ...instances.problem.files import read
 from ...instances.problem.option_types import Between, validate_options
+from ...instances.problem.reading import parse_any_json, read_text
 from ...instances.problem.settings import with_settings
 from ...instances.problem.tables import PathLike
-from ...instances.scheduling import Scheduling
+from ...instances.scheduling import Schedule, Scheduling, check, schedule_of
 from ...instances.scheduling.accounts import Accounts, Source, waits
 from ...instances.scheduling.instance import Integers
 from ...instances.scheduling.log import Log, Settings, Window, window
 from ...instances.scheduling.units import Unit
 from ...solvers.scheduling.shapley_schedule import affordable
 from ..report.picture import Chart, Scale, Series
+from ..run.given_answer import read_answer
+from ..run.result import Result, fingerprint
 from .audit import FAIRLY, Audit, Judging, audit
 from .causes import Alone, Cause, Flows, alone, flows
-from .given import given_window
 
 Floats = npt.NDArray[np.float64]
 
@@ -512,3 +516,48 @@ def _second(text: str, log: Log) -> int:
             pass
     expected = "a date such as 2026-11-01 or seconds" if log.dated else "seconds of the log"
     raise InvalidOption(f"window has {text!r}; expected {expected}")
+
+
+def given_window(path: PathLike, schedule: PathLike) -> Window:
+    """Make a window to be audited from an instance and its schedule.
+
+    Parameters
+    ----------
+    path : of an instance, or its bundled name.
+    schedule : path of the answer: a result, a solution as a result has it, or {"start": [...]}, the
+        start of each job, -1 for none.
+
+    Raises
+    ------
+    InvalidFile
+        One of the files is not what it should be, or they do not belong together.
+    InfeasibleSolution
+        The schedule breaks a rule of the instance.
+    """
+    instance, where = read(path, "scheduling"), os.fspath(schedule)
+    title = f"the schedule of {where}"
+    content = parse_any_json(read_text(schedule), schedule)
+    if isinstance(content, dict) and "start" in content:
+        start = content["start"]
+        integers = isinstance(start, list) and all(type(entry) is int for entry in start)
+        if not integers or len(start) != instance.jobs or max(map(abs, start)) >= 2**62:
+            raise InvalidFile(
+                f"{where}: start is not a list of {instance.jobs} integers, one for each job, -1 "
+                "for none"
+            )
+        answer = schedule_of(instance, np.array(start, dtype=np.int64))
+    else:
+        found = read_answer(instance, where)
+        if isinstance(found, Result):
+            if found.problem != "scheduling" or found.fingerprint != fingerprint(instance):
+                raise InvalidFile(
+                    f"{where} is a result on {found.problem} {found.instance!r}, another instance "
+                    f"than {instance.name!r}, or of other content; solve again with --out"
+                )
+            title = f"{title}, found by {found.method}"
+            found = found.solution
+        if not isinstance(found, Schedule):
+            raise InvalidFile(f"{where} has no schedule; expected a result with one")
+        answer = found
+    check(instance, answer)
+    return Window(instance, answer.start, 0, title=title)

@@ -19,14 +19,10 @@ from ...instances.scheduling import Schedule, Scheduling, psi
 from ...instances.scheduling.instance import Integers
 from ...instances.scheduling.utility import per_organization, rates
 from ..manipulation import Floats, Misreport, Reports
-from .windows import RULES
 
 Kind = Literal["split", "merge", "delay", "pad", "narrow"]
 KINDS: tuple[Kind, ...] = get_args(Kind)[:-1]
 """Those of sequential jobs; "narrow" is of parallel ones, on request."""
-
-STRATEGY_RULES = ("REF", *RULES)
-"""Every rule of the windows study, and REF."""
 
 
 @dataclass(frozen=True, eq=False)

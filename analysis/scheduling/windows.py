@@ -1,5 +1,5 @@
 """Study of rules on many windows of a trace: distances from the Shapley schedule, with medians,
-quartiles and intervals.
+quartiles and intervals; and rules compared with proved optima.
 
 One mean over windows says little: in most windows machines are not short, every greedy rule gives
 the same schedule, and a few windows make the mean (paper, tables 1 and 2, whose standard deviations
@@ -23,7 +23,9 @@ from ...instances.problem.options import accepts
 from ...instances.scheduling import Schedule, Scheduling, utilities
 from ...instances.scheduling.instance import Integers
 from ...instances.scheduling.log import Log, Settings, window
-from ...solvers.outcome import Outcome, Stop
+from ...instances.scheduling.utility import job_psi, job_units
+from ...solvers.outcome import Outcome, Status, Stop
+from ...solvers.scheduling.optimum import max_utility, max_utilization
 from ...solvers.scheduling.ref_reference import Reading
 from ...solvers.scheduling.shapley_schedule import play_ref, reference_of
 from .metrics import unfairness
@@ -40,6 +42,8 @@ RAND_AS: dict[str, dict[str, Any]] = {
 TABLE_RULES = ("ROUNDROBIN", *RAND_AS, "DIRECTCONTR", "FAIRSHARE", "UTFAIRSHARE", "CURRFAIRSHARE")
 RULES = (*TABLE_RULES, "FIFO", "random")
 """The tables' rules and the two floors, of the catalogue or `RAND_AS`; places seed draws."""
+COMPARED_RULES = ("REF", *RULES)
+"""Every rule of the study, and REF."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -187,3 +191,54 @@ def summarize(sample: npt.ArrayLike, seed: int = 0, resamples: int = 2000) -> Su
         deviation,
         *(float(q) for q in (quartiles[1], quartiles[0], quartiles[2], low, high)),
     )
+
+
+@dataclass(frozen=True)
+class Price:
+    """A rule's share of the optimum, on one instance.
+
+    Attributes
+    ----------
+    rule : name.
+    work, utility : its units of work, and total psi_sp, over the optimum's; 1 where both are 0.
+    """
+
+    rule: str
+    work: float
+    utility: float
+
+
+def prices(
+    instance: Scheduling,
+    rules: Sequence[str] = COMPARED_RULES,
+    *,
+    time_limit: float | None = None,
+    seed: int = 0,
+) -> list[Price] | None:
+    """Fraction of the most work and of the most utility by each rule; None without a proof."""
+    optima = [method(instance, time_limit=time_limit) for method in (max_utilization, max_utility)]
+    if any(outcome.status is not Status.OPTIMAL for outcome in optima):
+        for outcome in optima:
+            whole_schedule(outcome)
+        return None
+    most = [_measure(instance, whole_schedule(outcome)) for outcome in optima]
+    found = []
+    for name in rules:
+        work, utility = _measure(
+            instance, rule_schedule(instance, name, np.random.default_rng(seed))
+        )
+        found.append(
+            Price(
+                name,
+                work / most[0][0] if most[0][0] else 1.0,
+                utility / most[1][1] if most[1][1] else 1.0,
+            )
+        )
+    return found
+
+
+def _measure(instance: Scheduling, schedule: Schedule) -> tuple[int, int]:
+    units, worth = (
+        int(measure(instance, schedule, instance.horizon).sum()) for measure in (job_units, job_psi)
+    )
+    return units, worth

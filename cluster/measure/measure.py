@@ -4,15 +4,20 @@ requested.
 One round visits every open cell once, in an order of its own: each job alone, pairs beside each
 other, and each job beside the control, which only spins. A pair is compared with the runs alone of
 its own round, so that a slow drift of the machine cancels out. See `statistics` for what a round
-says, `plan` for which cells are open, `supervisor` for how a visit runs.
+says and which cells are open, `supervisor` for how a visit runs.
 """
 
 from __future__ import annotations
 
+import math
+from collections import Counter
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
+
+import numpy as np
 
 from ...analysis.run.lock import locked
 from ...instances.problem.errors import InvalidOption
@@ -20,11 +25,373 @@ from ...instances.problem.option_types import validate_options
 from ...instances.problem.options import require_settings
 from .command import Computer, fingerprint, kill_leftovers, machine_facts, require_linux
 from .jobs import Job
-from .measurement import Machine
-from .profiler import MeasurementStatus, Profiler, Summary
+from .measurement import Machine, Measurement, MeasurementRequest
 from .settings import Settings
-from .store import opened
+from .statistics import (
+    ALONE,
+    CONTROL,
+    LEAST_LOOKS,
+    MOST_LOOKS,
+    Cell,
+    CellProgress,
+    Estimates,
+    Observations,
+    cell_progress,
+    estimate_penalties,
+    first_pairs,
+)
+from .store import Store, opened
 from .topology import choose_seats, read_topology, require_pinning
+
+FIRST_TIMEOUT = 600.0
+"""Seconds that the first run of a job without timeout may take."""
+
+LEAST_SECONDS = 0.05
+"""A run that ends sooner is mostly its own start."""
+
+SHORT_SECONDS = 1.0
+"""Runs below are noted as short: what restarting and starting take is seen in them."""
+
+MOSTLY_WAITING = 0.5
+"""Share of its time on a processor below which a job is noted as mostly waiting."""
+
+BUSY_ROUNDS = 3
+"""Rounds without anything that counts after which the machine is called busy."""
+
+ROUND_GAP = 600.0
+"""Seconds of standstill after which a round that was cut is left as it is, and a new one begun."""
+
+_MARGIN = 1.2  # of a co-run over the longer run alone, for what is expected
+
+Stop = Literal["reached", "budget", "hopeless", "busy", "interrupted"]
+
+
+@dataclass(frozen=True)
+class MeasurementStatus:
+    """Progress of a measurement campaign, for display.
+
+    Attributes
+    ----------
+    now : what runs.
+    done, cells : cells as narrow as wished, and all.
+    widest : half width of the widest one; inf while one has no interval.
+    busy : share of visits that pressure made useless.
+    left : seconds that are left, of the budget or of what is expected; None while nobody knows.
+    """
+
+    now: str
+    done: int
+    cells: int
+    widest: float
+    busy: float
+    left: float | None
+
+
+@dataclass(frozen=True)
+class Summary:
+    """Result of a measurement campaign.
+
+    Attributes
+    ----------
+    stop : "reached" (every wanted cell is as narrow as wished), "budget" (the time is up),
+        "hopeless" (what is open needs more rounds than there is time for), "busy" (nothing that
+        was seen counts), or "interrupted".
+    why : a sentence.
+    done, cells, rounds : cells as narrow as wished, all of them, rounds so far.
+    widest : half width of the widest cell.
+    busy, failed : visits of this command that did not count, by reason.
+    visits : of this command.
+    seconds : it took.
+    notes : what is worth knowing of single jobs.
+    """
+
+    stop: Stop
+    why: str
+    done: int
+    cells: int
+    rounds: int
+    widest: float
+    busy: int
+    failed: int
+    visits: int
+    seconds: float
+    notes: tuple[str, ...] = ()
+
+
+@dataclass
+class Profiler:
+    """System profiler: chooses the visits of a campaign, their order, and when to stop.
+
+    Parameters
+    ----------
+    jobs, rows, machine, settings, progress : see `measure`.
+    place : the machine's row of the store.
+    """
+
+    jobs: Sequence[Job]
+    rows: Store
+    place: int
+    machine: Machine
+    settings: Settings
+    progress: Callable[[MeasurementStatus], None] | None
+    counts: Counter[str] = field(default_factory=Counter)  # visits, and those that are good, ...
+
+    def __post_init__(self) -> None:
+        self.begin = self.machine.now()
+        self.ids = [self.rows.job(job) for job in self.jobs]
+        self.seen = Observations(self.ids, self.settings.time)
+        for look in self.rows.looks(self.place):
+            self.seen.add(look)
+        counts = [job.count for job in self.jobs]
+        rng = np.random.default_rng([self.settings.seed, 0])
+        self.pairs = first_pairs(counts, self.settings.pairs, rng)
+        self.voids: dict[Cell, str] = {}
+        self.typical: list[float] = []
+        self.timeouts: list[float] = []
+        self.notes: list[str] = []
+        self.number, last = self.rows.last_visit(self.place)
+        self.cut = self.number > 0 and self.begin - last < ROUND_GAP
+        self.session = self.rows.begin_session(
+            self.place,
+            self.begin,
+            asdict(self.settings)
+            | {
+                "jobs": self.ids,
+                "names": [job.name for job in self.jobs],
+                "counts": counts,
+                "bandwidth": [job.bandwidth for job in self.jobs],
+            },
+        )
+
+    def run(self) -> Summary:
+        """Run the campaign until a stopping rule applies."""
+        stop: Stop
+        try:
+            self._first_runs()
+            stop, why = self._rounds()
+        except KeyboardInterrupt:
+            stop, why = "interrupted", "the run in progress is lost, and nothing else"
+        self.rows.end_session(self.session, self.machine.now(), stop)
+        return Summary(
+            stop=stop,
+            why=why,
+            rounds=self.number,
+            **_totals(self._progress(self._estimates())),
+            busy=self.counts["busy"],
+            failed=self.counts["failed"],
+            visits=self.counts["visits"],
+            seconds=self.machine.now() - self.begin,
+            notes=tuple(self.notes),
+        )
+
+    def _first_runs(self) -> None:
+        """Run every job once alone, which fills its caches and shows whether it can be measured."""
+        for index, job in enumerate(self.jobs):
+            self._tell(f"{job.name}, first run")
+            limit = job.timeout or FIRST_TIMEOUT
+            visit = self.machine.visit(MeasurementRequest([job], [limit], keep_errors=True))
+            self._add(visit, (index, ALONE), 0)
+            if visit.error:
+                cure = (
+                    "give it a longer timeout, or less work"
+                    if visit.error.startswith("timeout")
+                    else "mend its command: a run has to end with exit code 0"
+                )
+                raise InvalidOption(f"job {job.name!r}, run alone: {visit.error}; {cure}")
+            run = visit.members[0].runs[0]
+            if run.wall < LEAST_SECONDS:
+                raise InvalidOption(
+                    f"job {job.name!r} ends after {run.wall:.3f} s; expected at least "
+                    f"{LEAST_SECONDS:g} s. Give it more work: 5 s measure well"
+                )
+            by_cpu = self.settings.time == "cpu"
+            if by_cpu and run.cpu < LEAST_SECONDS / 2:
+                raise InvalidOption(
+                    f"job {job.name!r} uses its processor for {run.cpu:.3f} of {run.wall:.1f} s; "
+                    "so processor seconds do not measure it. Give --time wall"
+                )
+            if by_cpu and run.cpu < MOSTLY_WAITING * run.wall:
+                self.notes.append(
+                    f"{job.name} had its processor for {run.cpu / run.wall:.0%} of its time: "
+                    "others ran, or it waited, which only --time wall sees"
+                )
+            if run.wall < SHORT_SECONDS:
+                self.notes.append(
+                    f"{job.name} runs for {run.wall:.2f} s: its start is part of what is measured; "
+                    "5 s measure better"
+                )
+            self.typical.append(run.wall)
+            self.timeouts.append(job.timeout or max(60.0, 10 * run.wall))
+
+    def _rounds(self) -> tuple[Stop, str]:
+        """Run rounds until a stopping rule applies; return it with its explanation."""
+        for taken in range(1, MOST_LOOKS + 1):
+            estimates = self._estimates()
+            standings = self._progress(estimates)
+            opened = [cell for cell, one in standings.items() if not one.done]
+            if not opened:
+                return "reached", "every wanted pair is as narrow as wished"
+            worth, why = self._worth(opened, standings)
+            if not worth:
+                return "hopeless", why
+            if not self._round(worth):
+                return "budget", f"the budget of {self.settings.budget:g} s is used up"
+            if taken >= BUSY_ROUNDS and self.counts["busy"] and not self.counts["good"]:
+                return "busy", (
+                    f"in {taken} rounds somebody waited for a processor of this machine for more "
+                    f"than {self.settings.pressure:.0%} of every run: nothing counts. Run it when "
+                    "the machine is idle; --pressure sets the limit"
+                )
+        return "hopeless", f"{MOST_LOOKS} rounds did not do"
+
+    def _worth(
+        self, opened: list[Cell], standings: dict[Cell, CellProgress]
+    ) -> tuple[list[Cell], str]:
+        """Unfinished pairs of jobs for which time remains, and a sentence on the others."""
+        seconds = self._seconds(self._with_alone(opened))
+        rounds = MOST_LOOKS
+        if self.settings.budget is not None:
+            rounds = max(1, math.floor(self._left() / max(seconds, 1e-9)))
+        worth = [
+            cell for cell in opened if standings[cell].needed - standings[cell].samples <= rounds
+        ]
+        worst = max(opened, key=lambda cell: standings[cell].needed)
+        one = standings[worst]
+        return worth, (
+            f"not worth going on: {self._name(worst)} needs {one.needed} rounds for "
+            f"+-{100 * self.settings.half_width:g} points and has {one.samples} (+-"
+            f"{100 * one.half:.1f}); there is time for {rounds} more. Give a wider --half-width, "
+            "longer jobs, or a quieter machine"
+        )
+
+    def _round(self, cells: list[Cell]) -> bool:
+        """Run one round of the given pairs of jobs; return False if the budget ended it."""
+        done: set[Cell] = set()
+        if self.cut:
+            done = self._done_in(self.number)
+        else:
+            self.number += 1
+        self.cut = False
+        rng = np.random.default_rng([self.settings.seed, 1, self.number])
+        todo = self._with_alone(cells)
+        order = [todo[place] for place in rng.permutation(len(todo))]
+        swaps = rng.integers(2, size=len(order)).astype(bool).tolist()
+        again: list[tuple[Cell, bool]] = []
+        for attempt, part in enumerate((list(zip(order, swaps, strict=True)), again)):
+            for cell, swapped in part:
+                if cell in done:
+                    continue
+                if self._left() < self._expected(cell):
+                    return False
+                self._tell(self._name(cell))
+                visit = self._visit(cell, swapped, keep_errors=attempt > 0)
+                state = self._add(visit, cell, self.number)
+                if state == "failed" and attempt == 0:
+                    again.append((cell, swapped))
+                elif state == "failed":
+                    self.voids[cell] = visit.error
+                    self.notes.append(f"{self._name(cell)} failed twice: {visit.error}")
+        return True
+
+    def _visit(self, cell: Cell, swapped: bool, *, keep_errors: bool) -> Measurement:
+        first, second = cell
+        places = [first] if second in (ALONE, CONTROL) else [first, second]
+        members: list[Job | None] = [self.jobs[place] for place in places]
+        limits = [self.timeouts[place] for place in places]
+        if second == CONTROL:
+            members.append(None)
+            limits.append(math.inf)
+        return self.machine.visit(MeasurementRequest(members, limits, swapped, keep_errors))
+
+    def _add(self, visit: Measurement, cell: Cell, number: int) -> str:
+        """Store the result of a visit and return its state."""
+        look = self.rows.add(
+            visit, [self.ids[place] for place in cell if place >= 0], session=self.session,
+            machine=self.place, round=number, most_pressure=self.settings.pressure,
+            control=cell[1] == CONTROL,
+        )  # fmt: skip
+        self.counts["visits"] += 1
+        self.counts["good"] += look.state == "ok" and number > 0
+        self.counts["busy"] += look.state == "busy" and number > 0
+        self.counts["failed"] += look.state == "failed"
+        if look.state == "ok" and number > 0:
+            self.seen.add(look)
+        return look.state
+
+    def _done_in(self, number: int) -> set[Cell]:
+        """Pairs of jobs, and jobs alone, that a round of measurements already contains."""
+        place = {job: at for at, job in enumerate(self.ids)}
+        cells = set()
+        for look in self.rows.looks(self.place):
+            if look.round == number and look.jobs[0] in place:
+                beside = CONTROL if look.kind == "control" else ALONE
+                second = place.get(look.jobs[-1], ALONE) if look.kind == "pair" else beside
+                cells.add((place[look.jobs[0]], second))
+        return cells
+
+    def _with_alone(self, cells: list[Cell]) -> list[Cell]:
+        """Add to some cells the runs alone of every job in them."""
+        jobs = sorted({job for cell in cells for job in cell if job >= 0})
+        return [*cells, *((job, ALONE) for job in jobs)]
+
+    def _estimates(self) -> Estimates:
+        return estimate_penalties(self.seen, self.settings.confidence)
+
+    def _progress(self, estimates: Estimates) -> dict[Cell, CellProgress]:
+        """Progress of every requested cell of two jobs that has not failed twice."""
+        controls = [(a, CONTROL) for a in range(len(self.jobs))] if self.settings.control else []
+        failed = {job for job, other in self.voids if other == ALONE}
+        return {
+            cell: cell_progress(cell, estimates, self.settings.half_width)
+            for cell in [*self.pairs, *controls]
+            if cell not in self.voids and not failed & set(cell)
+        }
+
+    def _expected(self, cell: Cell) -> float:
+        """Expected duration in seconds of a visit, in which jobs run alone or together."""
+        jobs = [job for job in cell if job >= 0]
+        return max(self.typical[job] for job in jobs) * (_MARGIN if len(jobs) == 2 else 1.0)
+
+    def _seconds(self, cells: list[Cell]) -> float:
+        return sum(map(self._expected, cells))
+
+    def _left(self) -> float:
+        """Remaining seconds of the time budget of a campaign."""
+        if self.settings.budget is None:
+            return math.inf
+        return self.settings.budget - (self.machine.now() - self.begin)
+
+    def _name(self, cell: Cell) -> str:
+        first, second = cell
+        beside = {ALONE: "alone", CONTROL: "beside the control"}.get(second)
+        return f"{self.jobs[first].name} {beside or f'beside {self.jobs[second].name}'}"
+
+    def _tell(self, now: str) -> None:
+        if self.progress is None:
+            return
+        standings = self._progress(self._estimates())
+        left = self._left()
+        if math.isinf(left) and len(self.typical) == len(self.jobs):
+            opened = {cell: one for cell, one in standings.items() if not one.done}
+            needed = [max(one.needed, LEAST_LOOKS) - one.samples for one in opened.values()]
+            left = max([1, *needed]) * self._seconds(self._with_alone(list(opened)))
+        self.progress(
+            MeasurementStatus(
+                now=now,
+                **_totals(standings),
+                busy=self.counts["busy"] / max(1, self.counts["visits"]),
+                left=None if math.isinf(left) else max(0.0, left),
+            )
+        )
+
+
+def _totals(standings: dict[Cell, CellProgress]) -> dict[str, Any]:
+    """Number of finished cells of a campaign, number of all cells, and the widest half width."""
+    return {
+        "done": sum(one.done for one in standings.values()),
+        "cells": len(standings),
+        "widest": max((one.half for one in standings.values()), default=math.inf),
+    }
 
 
 @validate_options

@@ -17,9 +17,16 @@ from ...instances.colocation.instance import LEAST_PENALTY, Colocation
 from ...instances.colocation.missing import computed_penalty
 from ...instances.problem.errors import InvalidFile, InvalidOption
 from ...instances.problem.option_types import Above, validate_options
-from .plan import Cell
 from .settings import Time
-from .statistics import CONTROL, Estimates, Observations, Voids, estimate_penalties, jackknife_plus
+from .statistics import (
+    CONTROL,
+    Cell,
+    Estimates,
+    Observations,
+    Voids,
+    estimate_penalties,
+    jackknife_plus,
+)
 from .store import Failed, Store, StoredMeasurement, opened
 
 BLOCK = 6

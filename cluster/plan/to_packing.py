@@ -21,8 +21,7 @@ from ..state.constraints import PodTerm, Spread, selects
 from ..state.selectors import admits, meets_terms, ports_clash, refers_to, tolerates
 from ..state.state import Budget, Health, Pod, Role, limitless
 from .answer import Question, Reason
-from .assembly import Assembly, Rule, Translation
-from .kinds import Kinds
+from .assembly import Assembly, Kinds, Rule, Translation
 
 
 def translate(question: Question, *, for_bound: bool = False) -> Translation:

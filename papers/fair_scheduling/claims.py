@@ -9,7 +9,7 @@ from typing import Annotated
 import numpy as np
 
 from ...analysis.report.picture import HeatMap
-from ...analysis.scheduling.prices import prices
+from ...analysis.scheduling.windows import prices
 from ...instances.problem.option_types import AtLeast
 from ...instances.scheduling import UTILITIES, Scheduling, utilities
 from ...instances.scheduling.feasibility import assign_machines

@@ -18,11 +18,9 @@ from cotenant.cluster.measure.jobs import Job
 from cotenant.cluster.measure.measure import measure
 from cotenant.cluster.measure.profiles import Predictor, profile_of
 from cotenant.cluster.measure.store import Store, opened
-from cotenant.cluster.run.coordinator import Coordinator
-from cotenant.cluster.run.queue import QueuedJob
-from cotenant.cluster.run.queue_store import QueueStore
+from cotenant.cluster.run.coordinator import Coordinator, Summary
+from cotenant.cluster.run.queue_store import QueuedJob, QueueStore
 from cotenant.cluster.run.settings import RunSettings
-from cotenant.cluster.run.status import Summary
 from cotenant.instances.colocation import Colocation
 from support.fake_machine import SimulatedMachine, simulated_jobs
 

@@ -133,7 +133,10 @@ def _repairing(state: ClusterState) -> Iterator[Claim]:
     yield "no repair moves fewer", free is None or least <= free[1], (least, free)
     stay = set(found.plan.pinned)
     best = best_placement(state, stay, whole=True, within=anywhere)
-    yield "fewest moves to repair", best is None or moves <= best[1], (moves, best)
+    # the plan may keep more than is asked for; its bound while the pinned pods stay is none then
+    narrow = translate(Question(state, "moves", nodes_stay=True, repair=True)).tightened
+    held = best is None or moves <= best[1] or (narrow and found.plan.moves.pinned == least)
+    yield "fewest moves to repair", held, (moves, best)
     if not found.left_broken:
         yield "a repair that is one", best is not None and moves >= best[1], (moves, best)
 

@@ -476,17 +476,17 @@ def test_public_functions_and_classes_have_a_docstring() -> None:
 
 BUDGET = {
     "solvers": (39_442, 25_894),
-    "analysis": (19_758, 13_449),
+    "analysis": (19_731, 13_433),
     "instances": (21_317, 14_148),
     "models": (5_223, 3_328),
     "verify": (4_823, 3_508),
     "baselines": (4_209, 2_216),
     "ask": (859, 407),
-    "cluster": (12_918, 8_904),
+    "cluster": (12_853, 8_863),
     "papers": (6_072, 4_427),
-    "cli": (3_503, 2_391),
-    "tests": (45_910, 36_213),
-    "benchmarks": (6_945, 5_378),
+    "cli": (3_502, 2_390),
+    "tests": (45_908, 36_210),
+    "benchmarks": (6_944, 5_377),
 }
 """Lines of each layer's Python files, and those of code (without blanks, comments and docstrings):
 whoever adds takes out, or changes a row in a commit of its own that says why.

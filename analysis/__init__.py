@@ -1,1 +1,1 @@
-"""Layer 5, in packages that import downwards: analyses, reporting, running, metrics."""
+"""Layer 5: analyses, reports, runs and metrics, in packages that import downwards."""

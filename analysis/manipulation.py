@@ -53,8 +53,8 @@ class Misreport:
 
 
 class Reports:
-    """What the agents of a problem report (their entries of those of `fields` that are given), and
-    what an answer is worth to each, in `unit`. Of what it likes most an agent reports `best`, or
+    """Reports of a problem's agents (their entries of those `fields` that are given), and the
+    utility of an answer to each agent, in `unit`. Of what it likes most an agent reports `best`, or
     its largest entry where that is None, and of what it likes least `worst`; `changes` are kinds of
     reports beside those of fields.
     """
@@ -111,7 +111,7 @@ class Reports:
                 yield from self.rows(here, name, agent, steps)
 
     def orders(self, truth: Any, agent: int) -> Iterator[Misreport]:
-        """Reports tried once after the steps: all permutations of the first row."""
+        """Reports that the search tries once, at its end: all permutations of the first row."""
         name = next(name for name in self.fields if getattr(truth, name) is not None)
         return self.rows(Misreport(truth), name, agent, permutations)
 

@@ -1,4 +1,4 @@
-"""Functions named after the question: your own tables in, the same tables out, with a proof.
+"""One function for each question: the user's own tables are returned with a proved answer.
 
 Each takes frames, dicts, lists of dicts, numpy arrays or networkx graphs, and returns an
 `answer.Answer`: its `data` is what was given, with your index and your further columns, and the

@@ -1,4 +1,4 @@
-"""The adapter that all questions share: a user's own container in, the same container out."""
+"""Adapter of all questions from a user's container to an answer in the same kind of container."""
 
 from __future__ import annotations
 

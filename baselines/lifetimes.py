@@ -41,7 +41,7 @@ def first_fit(instance: Lifetimes, *, rng: Rng = None, ties: Ties = "drawn") -> 
 
 @validate_options
 def best_fit(instance: Lifetimes, *, rng: Rng = None, ties: Ties = "drawn") -> Hosts:
-    """Take the server with least left over, added up over resources as shares of a server.
+    """Take the server with the least capacity left, summed over resources as shares of a server.
 
     Parameters
     ----------
@@ -60,8 +60,8 @@ def best_fit(instance: Lifetimes, *, rng: Rng = None, ties: Ties = "drawn") -> H
 def least_extension(
     instance: Lifetimes, *, rng: Rng = None, ties: Ties = "drawn", lifetimes: Known = "true"
 ) -> Hosts:
-    """Take the server whose last end, as far as is known, the VM puts off least; of these the one
-    with least left over.
+    """Take the server whose last known end the VM postpones least; of several the one with the
+    least free capacity left.
 
     Parameters
     ----------
@@ -80,7 +80,7 @@ def least_extension(
 def aligned_ends(
     instance: Lifetimes, *, rng: Rng = None, ties: Ties = "drawn", lifetimes: Known = "true"
 ) -> Hosts:
-    """Take the server whose last end, as far as is known, is nearest to that of the VM.
+    """Take the server whose last known end is nearest to the end of the VM.
 
     Parameters
     ----------
@@ -100,7 +100,7 @@ def lifetime_classes(
     instance: Lifetimes, *, rng: Rng = None, ties: Ties = "drawn", lifetimes: Known = "true"
 ) -> Hosts:
     """Take, of the servers that were switched on for a VM whose life was of the same power of two,
-    the one with least left over.
+    the one with the least free capacity left.
 
     Parameters
     ----------

@@ -22,7 +22,7 @@ TASKS = 500_000
 
 
 def _policy(function: str, name: str, sentence: str, p95: float) -> Callable[..., Outcome]:
-    """Function of a refusal policy; the four differ in how far a task goes, and in examples."""
+    """Function of a refusal policy, with the distance that a task accepts and doctest lines."""
 
     @validate_options
     def policy(

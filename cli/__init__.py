@@ -10,7 +10,7 @@ __all__ = ["main"]
 
 
 def main() -> None:
-    """Entry point: errors of ours are one or two lines on stderr, never a traceback."""
+    """Entry point of the command line; errors are one or two lines on stderr, never a traceback."""
     code = 130
     gc.set_threshold(50_000)  # what libraries make while they are loaded, they keep
     atexit.register(gc.freeze)  # what is no longer used then need not be looked for

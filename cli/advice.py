@@ -1,4 +1,4 @@
-"""The commands of `advise` about a cluster: its own state in, advice out."""
+"""Commands `advise nodes` and `drain`, which read a cluster's own state and print advice."""
 
 from __future__ import annotations
 

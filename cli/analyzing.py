@@ -1,4 +1,4 @@
-"""The commands of `analyze`: what an instance implies, beside one answer to it."""
+"""Commands of `analyze`: facts about an instance beyond one answer."""
 
 from __future__ import annotations
 
@@ -112,7 +112,7 @@ def misreports(
     as_json: Json = False,
     form: As = Form.TABLE,
 ) -> None:
-    """Find what an agent gains by a misreport, and who pays.
+    """Find how much an agent gains by a misreport, and which agents lose.
 
     Answers are judged by the true instance.
 

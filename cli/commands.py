@@ -88,7 +88,7 @@ COMMANDS = _named(
 
 
 def advise() -> dict[str, Callable[..., None]]:
-    """Load the commands of `advise`; their options come from what reads logs and clusters."""
+    """Load the commands of `advise`; their options come from modules about logs and clusters."""
     from . import advice, fairness
 
     return _named(

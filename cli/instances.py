@@ -16,7 +16,7 @@ from .functions import reader_of
 
 
 def show(file: str | None = None, *, as_json: Json = False, form: As = Form.TABLE) -> None:
-    """Show what an instance holds, or list the bundled instances.
+    """Show the facts of an instance, or list the bundled instances.
 
     Parameters
     ----------

@@ -25,7 +25,7 @@ from .completion import beginning
 
 
 def _known(incomplete: str) -> list[str]:
-    """Complete the name of an experiment or a paper."""
+    """Complete the name of an experiment or of a paper."""
     from ..papers.registry import EXPERIMENTS, TITLES
 
     return beginning([*TITLES, *(each.name for each in EXPERIMENTS), "all"], incomplete)

@@ -183,7 +183,7 @@ class ProgramBuilder:
         lower: float = -np.inf,
         upper: float = np.inf,
     ) -> int:
-        """Add lower <= coefficients . columns <= upper. Returns the row's index."""
+        """Add the row lower <= sum of coefficients x columns <= upper. Returns the row's index."""
         where = np.atleast_1d(np.asarray(columns, dtype=np.int64))
         return int(
             self.block(np.zeros(len(where), dtype=np.int64), where, coefficients, [lower], [upper])[

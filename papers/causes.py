@@ -63,8 +63,8 @@ def explained(done: Reproduction) -> Reproduction:
 
 
 def cause(finding: Finding, tried: Tried) -> str:
-    """Cause of a difference by its reruns: what cures it, or what was ruled out, and how far it
-    moves.
+    """Cause of a difference by its reruns: the changes that remove it, or that were ruled out, and
+    how far it moves.
     """
     # 1. The changes under which it vanishes, or is undecided.
     for verdict in ("reproduced", "undecided"):
@@ -98,8 +98,8 @@ def cause(finding: Finding, tried: Tried) -> str:
 
 
 def span(texts: Sequence[str]) -> str:
-    """Several texts as one, each number that varies as LOW to HIGH; where their words differ, the
-    longest beginning in which they agree.
+    """Several texts joined into one, each number that varies as LOW to HIGH; where their words
+    differ, the longest beginning in which they agree.
 
     In a text that has a "to" of its own it is LOW-HIGH.
     """

@@ -300,7 +300,7 @@ claim: what the paper prints, what comes out here, and a verdict, which is compu
 
 To find a cause, the experiment is run again with one thing changed that the paper leaves open:
 other random draws, another order, other penalties. The note of the row says under which change the
-difference vanishes, or which changes were ruled out; the file of rows says how far the number moved.
+difference vanishes, or which were ruled out; the file of rows says how far the number moved.
 
 All these pages are made from [one file of rows](reproduction.jsonl) by
 

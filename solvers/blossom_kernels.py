@@ -264,7 +264,7 @@ def _release(forest: Forest, agent: int) -> None:
 
 @compiled
 def _up(forest: Forest, node: int) -> int:
-    """Next even node on the path to the root, -1 at the root."""
+    """Next even node on the path to the tree's root, -1 at the root."""
     mate = forest.mate[forest.base[node]]
     return -1 if mate < 0 else forest.outer[forest.enter_near[forest.outer[mate]]]
 
@@ -286,7 +286,7 @@ def _meeting(forest: Forest, one: int, two: int) -> int:
 
 @compiled
 def _join(forest: Forest, child: int, next_child: int, near: int, far: int) -> None:
-    """Link a child to the next one on a cycle."""
+    """Link a child of a blossom to the next child on its cycle."""
     forest.after[child], forest.before[next_child] = next_child, child
     forest.near[child], forest.far[child] = near, far
 

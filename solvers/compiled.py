@@ -183,7 +183,7 @@ def _watch_compiler() -> None:
     from numba.core import event
 
     class Compiling(event.Listener):
-        """Listener of compilations, which are nested if kernels call kernels."""
+        """Listener of numba's compilations, which are nested where kernels call kernels."""
 
         def on_start(self, _: object) -> None:
             stack = _here.__dict__.setdefault("stack", [])

@@ -279,8 +279,8 @@ def _levels(instance: Elastic) -> list[float]:
 
 
 def _too_few(instance: Elastic, level: float, clock: Clock) -> Floats | None:
-    """Prices (D,) at which all jobs at this level cost more than the capacity; None if none are
-    found.
+    """Prices (D,) at which giving all jobs this level of utility costs more than the capacity; None
+    if none are found.
     """
     there = instance.count > 0
     count, enough = instance.count[there], instance.utility[there] >= level

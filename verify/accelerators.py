@@ -235,8 +235,8 @@ class Shares:
         return [self.total[i] / (self.count[i] * unit[i]) for i in among if self.count[i]]
 
     def asks(self, worth: list[Fraction], throughput: list[Fraction]) -> Fraction:
-        """Total price of the throughputs of all jobs, each type's rounded down where many types
-        would make the sum of the fractions long.
+        """Total price of the throughputs of all jobs, each type's rounded down where the sum of
+        many fractions would get too long.
         """
         each = [s * n * t for s, n, t in zip(worth, self.count, throughput, strict=True)]
         if len(each) > MANY:
@@ -422,7 +422,7 @@ def hierarchical(case: ProofCase) -> list[CheckedLevel]:
 def _least(
     case: ProofCase, given: Shares, floor: list[Fraction], gain: list[Fraction], money: int
 ) -> CheckedLevel:
-    """Check the least of money x cost - sum gain total such that each job has its floor.
+    """Check the minimum of money x cost - sum of gain x total such that each job has its floor.
 
     If steps are worth s >= gain each, that is at least what (s - gain) of the floors is, less all
     that there is. Where s of the floors alone is more than there is, there is no answer.

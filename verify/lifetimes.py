@@ -91,7 +91,7 @@ class Trace:
 
 
 def judged(case: ProofCase, peak: bool) -> list[CheckedLevel]:
-    """Check the least peak or server-time: the answer's value, and the best bound of all steps."""
+    """Check the least peak or server-time: the answer's value, and the best bound of a step."""
     trace = Trace(case)
 
     def value(use: list[int]) -> Fraction:

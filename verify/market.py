@@ -90,7 +90,7 @@ class Market:
         return [self.value(job, x, self.over) for job, x in enumerate(cores)]
 
     def tangents(self, step: Step) -> tuple[list[int], list[int]]:
-        """Tangents w r(t) and w s'(t) of the jobs, rounded up."""
+        """Tangents w r(t) and w s'(t) of the jobs' values, rounded up."""
         points, over = self.points(step["at"], "at") if "at" in step else (self.cores, self.over)
         rest, slope, one = [], [], self.one
         for f, w, t in zip(self.fraction, self.work, points, strict=True):
@@ -149,7 +149,7 @@ def market_equilibrium(case: ProofCase) -> list[CheckedLevel]:
 
 
 def market_utilitarian(case: ProofCase) -> list[CheckedLevel]:
-    """Check the most total utility: (2) at weights 1; integer cores by the last core's price.
+    """Check the most total utility: bound (2) at weights 1, or the last core's price.
 
     The gains by one core more fall. Let p be the largest next gain on a server. At p a core no job
     is worth more, less what it pays, than with its own x cores, but by (p - its last gain) for each
@@ -319,8 +319,8 @@ class Boxes:
                 return True
 
     def leaves(self, nodes: object, goals: Conditions) -> list[tuple[object, Box]]:
-        """Open leaves of a tree of boxes: the node [job, at] splits a box at `at` cores, the lower
-        part first; [] is a leaf that is empty after `squeeze`.
+        """Open leaves of a tree of boxes, where the node [job, at] splits a box at `at` cores, the
+        lower part first, and [] is a leaf that propagation by `squeeze` shows to be empty.
         """
         stack, left = [self.root()], list[tuple[object, Box]]()
         for node in listed(nodes, "nodes"):

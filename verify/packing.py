@@ -251,7 +251,7 @@ class Packing:
         raise Refused("there is no such server")
 
     def cluster(self) -> tuple[list[int], list[list[Fraction]], list[list[int]]]:
-        """Servers of each class; a VM's parts of all that they have; and what that was, and is."""
+        """Servers of each class; parts of all room that a VM takes; room at first, and now."""
         refuse_if(not self.partial and any(self.request), "a request is no cap")
         servers = [whole(n, "the number of servers") for n in self.servers]
         sums = [[sum(n * row[j] for n, row in zip(servers, rows, strict=True))

@@ -10,7 +10,7 @@ from .reading import MOST_PRICE, Refused, charge, listed, refuse_if, whole, whol
 
 
 def dearest_filling(sizes: list[int], prices: list[int], units: int) -> int:
-    """Largest value of shares on one card: `best[n]`, by the units n that they take."""
+    """Largest value of shares on one card, where `best[n]` is the value with n units taken."""
     best = {0: 0}
     for size, price in zip(sizes, prices, strict=True):
         for taken, worth in sorted(best.items()) if price else ():

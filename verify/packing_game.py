@@ -46,7 +46,7 @@ class Play:
         self.choices = [moves[c][1] for c in self.kinds]
 
     def moves(self, c: int) -> tuple[Fraction, list[tuple[Row, Fraction]]]:
-        """Least utilization of eq. 11, and the combinations in order, with skewness^2."""
+        """Least utilization of equation 11, and the combinations in order, with skewness^2."""
         given, rows = self.given, [(Row(), self.given.room[c])]
         for size, cap in zip(given.size, self.cap, strict=True):
             longer = list[tuple[Row, list[int]]]()
@@ -84,7 +84,7 @@ class Play:
         return self.parts[total]
 
     def root(self, value: Fraction, k: int, bits: int) -> int:
-        """Root of order k times 2^bits, rounded down; Newton's method from above."""
+        """Root of order k times 2^bits, rounded down, by Newton's method from above."""
         if (value, k, bits) not in self.roots:
             number = (value.numerator << k * bits) // value.denominator
             guess, lower = 1 << -(-number.bit_length() // k), -1
@@ -117,7 +117,7 @@ class Play:
         raise Refused("two utilities are equal to a thousand digits, but not part by part")
 
     def after(self, total: Row, place: int) -> list[tuple[Row, Fraction, Row]]:
-        """Possible choices of a server, with skewness^2 and the counts then; else the empty one."""
+        """Possible choices of a server, the empty one if none, with skewness^2 and new counts."""
         choices, nothing = [], (0,) * len(total)
         for row, uneven in self.choices[place]:
             more = tuple(n + added for n, added in zip(total, row, strict=True))

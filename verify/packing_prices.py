@@ -10,8 +10,8 @@ from .reading import MOST_FOUND, MOST_PRICE, Refused, Step, charge, listed, refu
 
 def server_patterns(given: Packing, kind: int, items: list[tuple[int, int, list[int]]],
              weights: list[int], least: int) -> list[tuple[int, dict[int, int]]]:  # fmt: skip
-    """All maximal fillings of a server worth at least `least`: worth, and copies by item; the empty
-    one where nothing fits.
+    """All maximal fillings of a server worth at least `least`, as worth and copies by item; the
+    empty filling where nothing fits.
 
     Items: (price above 0, most copies, size). With any weights of the resources, 0 or more, a
     filling weighs no more than the room. So what can still be added is worth no more than if
@@ -139,7 +139,7 @@ def least_price(given: list[tuple[int, int]], rate: int) -> int:
 
 
 class Priced:
-    """Lower bound on the cost of answers that serve `owed` VMs, by a step of "prices".
+    """Lower bound on the cost of answers that serve `owed` VMs, from a step with their prices.
 
     Theorem. Let prices y of VMs, a scale t and rents r of servers be 0 or more, and no filling of a
     server of any class c (with up to `owed` VMs of each type) be worth more than cost_c t + r_c. An

@@ -15,8 +15,8 @@ Placing = tuple[Program, Kinds]
 
 
 def placing_program(given: Packing, numbers: list[int], step: Step) -> Placing:
-    """What every answer that serves all requests, on so many servers of each class, satisfies,
-    by class; or by server, if a step says "each"; and each class, or server, with its columns.
+    """Program of all answers that serve all requests on so many servers of each class, by class, or
+    by server if a step says "each"; and each class, or server, with its columns.
 
     Columns: the servers in use of a class, and the VMs of each type on them. Rows: the VMs take
     no more room than these servers have; those of a type, of one size, or of a limit are at
@@ -168,11 +168,11 @@ def packing_servers(case: ProofCase, costs: bool = False) -> list[CheckedLevel]:
 
 
 def moves_program(given: Packing, limits: Step, below: int | None, step: Step) -> Placing:
-    """What every answer on so many servers, or servers of so much cost, satisfies, or every one
-    with fewer moves, which is the last row. Columns besides those of `placing_program`: of each
-    server with VMs now, whether it is kept in use, and how many of its VMs of a type stay, none if
-    it is not kept. Of a class (or of a server, if these are distinguished) no more are kept than
-    are in use, and no more VMs stay than are there then.
+    """Program of all answers on so many servers, or on servers of so much cost, or of those with
+    fewer moves, which is the last row. Columns besides those of `placing_program`: of each server
+    with VMs now, whether it is kept in use, and how many of its VMs of a type stay, none if it is
+    not kept. Of a class (or of a server, if these are distinguished) no more are kept than are in
+    use, and no more VMs stay than are there then.
     """
     numbers, stay, first = [whole(n, "the number of servers") for n in given.servers], Terms(), 0
     program, kinds = placing_program(given, numbers, step)

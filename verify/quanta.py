@@ -22,8 +22,8 @@ from .reading import amount, charge, common, fields, listed, product, rationals,
 def bounds(
     demand: list[list[int]], capacity: int, totals: list[Fraction]
 ) -> tuple[Fraction, int | None]:
-    """Least right side of inequality (1), and that of (3) less its logarithms in units of 1 / GRID,
-    rounded up; None where a total is 0. Each user is a row of `demand` with some demand.
+    """Least right side of inequality (1), and the right side of (3) less its logarithms in units of
+    1 / GRID, rounded up; None where a total is 0. Each user is a row of `demand` with some demand.
     """
     left, used, positive = [capacity] * len(demand[0]), 0, min(totals) > 0
     least, excess = Fraction(capacity * len(left)), -len(demand) * GRID
@@ -67,13 +67,13 @@ def _judged(case: ProofCase) -> tuple[list[Fraction], Fraction, int | None]:
 
 
 def quanta_leximin(case: ProofCase) -> list[CheckedLevel]:
-    """Check the largest total of the user with the fewest slices, by (1)."""
+    """Check the largest total of the user with the fewest slices, by inequality (1)."""
     totals, least, _ = _judged(case)
     return [CheckedLevel(min(totals), least)]
 
 
 def quanta_horizon(case: ProofCase) -> list[CheckedLevel]:
-    """Check the most Nash welfare, the geometric mean of the totals, by (3)."""
+    """Check the most Nash welfare, the geometric mean of the totals, by inequality (3)."""
     totals, _, excess = _judged(case)
     if excess is None:
         return [CheckedLevel(Fraction(0))]

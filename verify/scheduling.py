@@ -124,7 +124,7 @@ class Scheduling:
 
 
 class Shapley:
-    """Schedule of Skowron and Rzadca's REF (fig. 3), with the schedules of all coalitions.
+    """Schedule of Skowron and Rzadca's REF (figure 3), with the schedules of all coalitions.
 
     A coalition plays on its own machines, greedily. Where jobs of several organizations wait for
     fewer machines, the organization of least utility - phi is served, ties to the first; phi is its
@@ -174,7 +174,7 @@ class Shapley:
             ) from None
 
     def digits(self, count: int, total: int, squares: int) -> int:
-        """Three numbers encoded as one; of one job at x: 1, x, x^2."""
+        """Encode three numbers as one; of one job at x: 1, x, x^2."""
         return (((count << self.width) + total) << self.width) + squares
 
     def value(self, sums: int, t: int) -> int:
@@ -185,7 +185,7 @@ class Shapley:
         return count * t * (t + 1) - (2 * t + 1) * total + (sums & mask) - half
 
     def changed(self, coalition: int) -> None:
-        """Discard the stored Q of a coalition and of all that contain it."""
+        """Discard the stored potential Q of a coalition and of all coalitions that contain it."""
         potentials = self.potentials
         potentials[coalition] = None
         for bit in self.bits:
@@ -193,7 +193,7 @@ class Shapley:
                 self.changed(coalition | bit)
 
     def potential(self, coalition: int) -> int:
-        """Q of a coalition, stored after its first computation."""
+        """Potential Q of a coalition, stored after its first computation."""
         parts, potentials = self.parts[coalition], self.potentials
         for part in parts:
             if potentials[part] is None:
@@ -228,7 +228,7 @@ class Shapley:
                 self.serve(coalition, t, one)
 
     def serve(self, coalition: int, t: int, one: int) -> None:
-        """Start jobs of a coalition at t; `one`: the digits of t."""
+        """Start waiting jobs of a coalition at time t; `one` holds the digits of t."""
         heads, members, first = self.heads, self.members[coalition], coalition * self.size
         waiting = [u for u in members if heads[first + u] < self.come[u]]
         if not waiting:

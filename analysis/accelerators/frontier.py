@@ -1,5 +1,5 @@
-"""Frontier of efficiency and fairness: the most mean throughput at each lower bound on every
-job's.
+"""Frontier of efficiency and fairness: the maximum mean throughput at each lower bound on every
+job's throughput.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ _WITHIN = 1 - 1e-9
 def price_frontiers(
     instance: Accelerators, *, time_limit: float | None = None, points: Points = 8
 ) -> tuple[PriceFrontier, ...]:
-    """Maximum mean normalized throughput at each lower bound on the worst job's, from max-min
-    fairness to no bound.
+    """Maximum mean normalized throughput at each lower bound on the worst-off job's throughput,
+    from max-min fairness to no bound.
 
     A linear program for each floor, its bound proved by prices.
 

@@ -10,8 +10,8 @@ from ...instances.accelerators.instance import Accelerators
 
 
 def parts(instance: Accelerators) -> tuple[list[str], Callable[[list[int]], Accelerators]]:
-    """Text of each requirement, and a function that gives the instance with some of them: other
-    jobs have no deadline.
+    """Text of each requirement, and a function that returns the instance with some of them, where
+    the other jobs have no deadline.
     """
     deadline = np.full(instance.types, np.inf) if instance.deadline is None else instance.deadline
     bound = np.flatnonzero(np.isfinite(deadline) & (instance.count > 0))

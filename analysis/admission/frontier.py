@@ -135,8 +135,8 @@ def _one_each(points: Sequence[PricePoint]) -> list[PricePoint]:
 
 
 def _distinct(points: Sequence[PricePoint]) -> list[PricePoint]:
-    """Points of the frontier, one for each pair of value and bound: the loosest limit, and the
-    answer of the tightest.
+    """Points of the frontier, one for each pair of value and bound, with its loosest limit and the
+    answer of its tightest limit.
     """
     kept: list[PricePoint] = []
     for point in points:

@@ -88,7 +88,7 @@ def _take(
     jobs: list[int],
     cores_before: dict[int, Integers],
 ) -> None:
-    """Let each job in turn retake its own free cores, then its fastest free cores."""
+    """Let each job in turn take again its own cores that are free, then the fastest free cores."""
     for job in jobs:
         at = place[job]
         free = instance.cores[at] - cores[place == at].sum(axis=0)

@@ -10,8 +10,8 @@ from ...instances.colocation.instance import Colocation
 
 
 def parts(instance: Colocation) -> tuple[list[str], Callable[[list[int]], Colocation]]:
-    """Text of each requirement, and a function that gives the instance with some of them: types
-    without it may share freely at no penalty.
+    """Text of each requirement, and a function that returns the instance with some of them, where
+    the other types may share with any type at no penalty.
     """
     present = instance.present
     allowed = instance.allowed[np.ix_(present, present)]

@@ -155,7 +155,7 @@ REPORTS = _Reports()
 
 
 def facts(stated: Stated) -> Facts:
-    """Alpha of the question, and a check that the stated least alpha is at most the answer's."""
+    """The option alpha, and a check that the stated least alpha is at most that of the answer."""
     facts, certificate = (
         stated.together("groups_listed", "prices", "price_bound"),
         stated.certificate,

@@ -62,7 +62,7 @@ def inter_blade_latency() -> float:
 
 @validate_options
 def link_energy_per_bit(path: Path) -> float:
-    """Energy of the links on a path [pJ/bit]; E_Link of eq. 4.1 and 4.2 (109.5, printed 110)."""
+    """Energy of the links on a path [pJ/bit], E_Link of equation 4.1 (109.5, printed 110)."""
     energy = {
         "one hop": T.ht_energy,
         "two hops": 2 * T.ht_energy,

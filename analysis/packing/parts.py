@@ -11,9 +11,9 @@ from ...instances.packing.instance import Packing
 
 
 def parts(instance: Packing) -> tuple[list[str], Callable[[list[int]], Packing | None]]:
-    """Each part in words, and the instance with some of them, None where it has no VMs: without its
-    request a type has none, without its limit a class has as many servers as needed, without a rule
-    VMs run anywhere.
+    """Text of each requirement, and a function that returns the instance with some of them, None if
+    no VMs are left: a type without its request has no VMs, a class without its limit has as many
+    servers as needed, and without a rule VMs run anywhere.
     """
     names = instance.names
     classes = instance.class_names or [str(number) for number in range(instance.classes)]

@@ -72,7 +72,7 @@ def size_sweep(
     time_limit: float | None = None,
     **options: Any,
 ) -> list[SweepRow]:
-    """Metrics of each policy on clusters of growing size (fig. 6: 50 to 700 servers).
+    """Metrics of each policy on clusters of growing size (figure 6: 50 to 700 servers).
 
     Parameters
     ----------

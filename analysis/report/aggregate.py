@@ -185,7 +185,7 @@ def instance_keys(lines: Sequence[Line]) -> list[tuple[str, str]]:
 
 
 def whole(line: Line) -> bool:
-    """Whether every run of a method on an instance gave an answer that keeps the user's rules."""
+    """Whether all runs of a method on an instance gave answers that keep the user's rules."""
     lacking = line["failed"] or line["unanswered"] or line.get("broken")
     return bool(line["metrics"]) and not lacking
 
@@ -294,7 +294,7 @@ def _columns(values: Values) -> list[dict[str, float | None]]:
 def _grid(
     lines: Sequence[Line], values: Sequence[float | None], universe: Sequence[Line]
 ) -> dict[str, list[float | None]]:
-    """Values of lines by method on every instance of the universe; methods without any left out."""
+    """Values of a metric by method on every instance; methods without any value are left out."""
     places = {key: index for index, key in enumerate(instance_keys(universe))}
     found: dict[str, list[float | None]] = {}
     for line, value in zip(lines, values, strict=True):

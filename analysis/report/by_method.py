@@ -47,7 +47,7 @@ def distribution(
     name: str, title: str, labels: tuple[str, str], found: Records, numbers: str, alt: str,
     beside: Sequence[Series] = (),
 ) -> Chart:  # fmt: skip
-    """Chart of quantiles of one answer's values, at `SHARES`; the last one ends the text."""
+    """Chart of quantiles of one answer's values, at `SHARES`; its text ends with the last one."""
     return sorted_curves(
         name, title, labels, SHARES, found, numbers, alt, ".3g", itemgetter(-1),
         note="Means over seeds at each share.", beside=beside,
@@ -57,7 +57,7 @@ def distribution(
 def blocking_by_alpha(
     name: str, title: str, labels: tuple[str, str], found: Records, alt: str, note: str
 ) -> Chart:
-    """Chart of blocking pairs or groups by alpha; their number at 0 ends the text."""
+    """Chart of blocking pairs or groups by alpha; its text ends with their number at alpha 0."""
     chart = sorted_curves(
         name, title, labels, next(iter(found.values()))[0]["alphas"], found, "blocking",
         f"{alt} at rising alpha. At alpha 0", ".6g", note=note, style="line+points",

@@ -103,7 +103,7 @@ def _seeds(runs: Iterable[Row]) -> list[str]:
 
 
 def _files(rows: Sequence[Row]) -> list[str]:
-    """The files of rows; the folder instead, where it has these files and no others."""
+    """Files of rows as words of a command, or their folder if it has these files and no others."""
     names = list(dict.fromkeys(map(_file, rows)))
     folder = os.path.dirname(names[0])
     if len(names) < 2 or not os.path.isdir(folder):

@@ -88,8 +88,8 @@ class _Cells:
 
 
 def _shared(cells: Sequence[_Cells], room: int) -> list[int]:
-    """Widths of columns in the available width: each gets its longest word, then short columns what
-    they want first.
+    """Widths of columns that fill the available width: each gets its longest word, then the short
+    columns get their whole texts first.
     """
     widths = [cell.least for cell in cells]
     spare = max(room - sum(widths), 0)

@@ -254,7 +254,7 @@ def _proof_chart(
 def _curves(
     found: Mapping[str, Sequence[tuple[float, float]]], end: float
 ) -> tuple[tuple[Series, ...], str]:
-    """One step function for each curve, drawn to one right end, and which methods share one."""
+    """Step function of each curve, all with one right end, and the methods that share a curve."""
     groups = alike(found)
     drawn = []
     for group in groups:

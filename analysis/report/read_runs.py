@@ -56,8 +56,8 @@ def require_answers(rows: Sequence[Row], where: str) -> None:
 
 
 def distinguish(rows: Iterable[Row]) -> list[Row]:
-    """Rows whose names keep apart what must not be averaged or compared; what is equal in all of
-    them is not named.
+    """Rows whose method names state the facts in which runs differ that must not be averaged or
+    compared; facts equal in all rows are not stated.
 
     An instance judged under several readings of its metrics (alpha 0 and 0.05) becomes several,
     such as "tiny (alpha=0.05)"; so do two instances of one name. A method run with several options,

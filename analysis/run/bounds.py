@@ -57,7 +57,7 @@ LEVEL = {"objective": str, "sense": "min|max", "value": int | float | None,
 
 
 def _first_with(problem: str, method: str) -> str:
-    """First method of a problem with the same objectives and checker as this one."""
+    """First method of a problem with the same objectives and checker as the given method."""
     asked = methods_of(problem)
     return next(name for name, what in asked.items() if what[1:] == asked[method][1:])
 

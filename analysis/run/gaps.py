@@ -267,7 +267,7 @@ def with_gaps(rows: Iterable[Row]) -> list[Row]:
 
 
 def reading(row: Row) -> dict[str, Any]:
-    """Options of a run that define its metrics, with defaults: other options, other quantities."""
+    """Options that define a run's metrics, with defaults; other options make other quantities."""
     options = row.get("options") or {}
     parameters = _signature(row["problem"]).parameters.values()
     printed = {

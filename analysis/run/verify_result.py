@@ -258,8 +258,8 @@ class _Judge:
         )  # fmt: skip
 
     def _tolerance(self) -> None:
-        """Check the tolerance: only an equilibrium has one, that of its certificate; its error's
-        bound is 0 or absent.
+        """Check the tolerance: only an equilibrium has one, which its certificate repeats; the
+        bound on its error is 0 or absent.
         """
         bound, stated = self.result.bound, self.result.tolerance
         error = self.kind == "equilibrium" and bound is not None

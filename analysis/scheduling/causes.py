@@ -211,7 +211,7 @@ class Alone:
 
 
 def alone(judged: Window) -> list[Alone]:
-    """Schedule each organization on its own machines, first in, first out; no wider jobs start."""
+    """Schedule each organization on its own machines, first in, first out, without wider jobs."""
     instance = judged.instance
     each = []
     for u in range(instance.organizations):

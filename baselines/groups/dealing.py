@@ -39,7 +39,7 @@ def serpentine(
 def sorted_by_pressure(
     instance: Groups, *, rng: np.random.Generator | None = None, time_limit: float | None = None
 ) -> Grouping:
-    """Jobs by falling pressure, machine after machine: those that press hardest sit together.
+    """Jobs by falling pressure, machine after machine, so that those of most pressure meet.
 
     In the pressure model it is in the core at alpha 0: no group of jobs would all gain on a full
     machine of their own.
@@ -73,8 +73,8 @@ def sorted_by_pressure(
 def random_grouping(
     instance: Groups, *, rng: np.random.Generator | None = None, time_limit: float | None = None
 ) -> Grouping:
-    """Jobs on the seats of the fewest machines in random order: the floor that every policy is held
-    against.
+    """Jobs on the seats of the fewest machines in random order: the baseline with which policies
+    are compared.
 
     Groups that are forbidden are drawn again, together with as many others.
 

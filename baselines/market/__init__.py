@@ -1,4 +1,4 @@
-"""The rival policies of thesis section 3.4.1, each with what the text leaves open."""
+"""Policies that thesis section 3.4.1 compares, each with the choices that the text leaves open."""
 
 from .division_rules import equal_share, greedy_oracle, proportional_share
 from .dynamics import proportional_response

@@ -27,8 +27,8 @@ def proportional_response(
     movement: Annotated[float, AtLeast(0, "a share of the budget", infinite=True)] = 1e-4,
     rounding: Rounding = "none",
 ) -> Outcome:
-    """PRD: users bid in proportion to what their cores do for them, prices follow, until the bids
-    stand still.
+    """PRD: users bid in proportion to the utility that their cores give, and prices follow, until
+    bids converge.
 
     Thesis section 3.3.2. The text does not state the first bids (ours: equal money on each job, all
     positive, since a bid of 0 stays 0) nor when bids count as standing still (ours: `movement`).

@@ -114,9 +114,8 @@ def points(policy: int, cluster: Cluster, i: int, m: int, free: Array, room: Arr
 
 @compiled
 def by_volume(policy: int, cluster: Cluster, i: int, free: Array, room: Array) -> int:
-    """Score of a server: 100 less, in percent of the largest server, the mean over the first
-    resource and the cards of what is left (`BEST`) or of the product of what is free and wanted
-    (`DOT`).
+    """Score of a server: 100 less a mean over the first resource and the cards, in percent of the
+    largest server, of the amounts left (`BEST`) or of free times requested amounts (`DOT`).
     """
     wanted = cluster.cards[i] * cluster.units + cluster.share[i]
     if policy == BEST:

@@ -52,8 +52,8 @@ def fifo(instance: Scheduling) -> Schedule:
 def random_organization(
     instance: Scheduling, *, rng: np.random.Generator | None = None
 ) -> Schedule:
-    """Each free machine goes to an organization drawn uniformly among those with a job waiting: the
-    floor. O(j k).
+    """Each free machine goes to an organization drawn uniformly among those with a job waiting, as
+    a baseline. O(j k).
 
     Examples
     --------

@@ -208,7 +208,7 @@ def rounds_needed(deviation: float, mid: Numbers, half_width: float, level: floa
 
 @cache
 def _half_widths(level: float) -> Floats:
-    """Half widths of the t-intervals of 2, 3, ... samples with standard deviation 1."""
+    """Half widths of the t-intervals of n = 2, 3 and more samples with standard deviation 1."""
     from scipy.special import stdtrit
 
     looks = np.arange(2, _MOST_ROUNDS)

@@ -1,4 +1,4 @@
-"""Colocation: pair jobs on shared processors (Cooper, HPCA 2017; thesis ch. 2)."""
+"""Colocation: pair jobs on shared processors (Cooper, HPCA 2017; thesis chapter 2)."""
 
 from ..problem.registry import CsvForm, Problem
 from .instance import Colocation, Pairing, answer_table, check, read_table

@@ -1,4 +1,4 @@
-"""Groups: more than two jobs on a machine (Cooper, HPCA 2017, section VII; thesis ch. 6)."""
+"""Groups: more than two jobs on a machine (Cooper, HPCA 2017, section VII; thesis chapter 6)."""
 
 from ..problem.registry import CsvForm, Problem
 from .conversion import groups_from, residuals, scale

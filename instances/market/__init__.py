@@ -1,4 +1,4 @@
-"""Core allocation as a Fisher market with Amdahl utilities (thesis ch. 3)."""
+"""Core allocation as a Fisher market with Amdahl utilities (thesis chapter 3)."""
 
 from ..problem.registry import CsvForm, Problem
 from .equilibrium import Residuals, residuals

@@ -76,7 +76,7 @@ def envied_values(market: Market, allocation: Allocation) -> csr_array:
 
 
 def envy_matrix(market: Market, allocation: Allocation, users: Integers | None = None) -> Floats:
-    """(n, n) the pairwise envy index e_il of thesis eq. 3.5; NaN for users without useful jobs.
+    """(n, n) pairwise envy index e_il, thesis equation 3.5; NaN for users without useful jobs.
 
     Parameters
     ----------

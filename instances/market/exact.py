@@ -89,5 +89,5 @@ def _written(value: float) -> Fraction:
 
 
 def _speedup(cores: Fraction, fraction: Fraction) -> Fraction:
-    """Speedup s(x) of thesis eq. 3.1 as a fraction, see `utility.speedup`."""
+    """Speedup s(x) of thesis equation 3.1 as a fraction, see `utility.speedup`."""
     return cores / (fraction + (1 - fraction) * cores) if cores > 0 else Fraction(0)

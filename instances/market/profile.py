@@ -68,7 +68,7 @@ class Profile:
 
 
 def karp_flatt(cores: npt.ArrayLike, speedup: npt.ArrayLike) -> Floats:
-    """Parallel fraction F_c of thesis eq. 3.2 for each core count above 1; NaN at one core.
+    """Parallel fraction F_c of thesis equation 3.2 for each core count above 1; NaN at one core.
 
     Not cut to [0, 1]: above 1 is a superlinear speedup, below 0 a slowdown.
     """
@@ -94,7 +94,7 @@ class Fraction:
 
 @validate_options
 def fractions(profile: Profile, most_cores: float | None = None) -> list[Fraction]:
-    """Karp-Flatt estimates for each workload and data size (thesis figs. 3.4 and 3.5).
+    """Karp-Flatt estimates for each workload and data size (thesis figures 3.4 and 3.5).
 
     Parameters
     ----------

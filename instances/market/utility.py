@@ -30,7 +30,7 @@ _FREE = 1e-30
 
 
 def speedup(cores: Floats, fraction: Floats) -> Floats:
-    """Speedup s(x) = x / (f + (1 - f) x) on x cores, thesis eq. 3.1; 0 at x = 0, also for f = 0."""
+    """Speedup s(x) = x / (f + (1 - f) x) on x cores (thesis equation 3.1); 0 at x = 0 for any f."""
     rate = ratio(cores, fraction + (1 - fraction) * cores)
     return rate if np.min(cores, initial=0) == 0 else np.where(cores > 0, rate, 0.0)
 

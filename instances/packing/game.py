@@ -1,5 +1,5 @@
-"""Eq. 4 to 14 of Xu and Yu (2014), one function each: fair share, fairness variance, utilization,
-skewness, utility.
+"""Equations 4 to 14 of Xu and Yu (2014): fair share, utilization, skewness, utility. 4 to 14 of Xu
+and Yu (2014), one function each: fair share, fairness variance, utilization, skewness, utility.
 
 Total amounts x_ij enter as VM counts n_i (x_ij = n_i r_ij), since every user has one VM type. What
 is a rational by these formulas is worked out as one, and rounded last.
@@ -25,8 +25,8 @@ from .instance import Floats, Integers, Packing
 @validate_options
 @dataclass(frozen=True, eq=False)
 class FairShare:
-    """Fair share of eq. 4: normalized capacities, normalized demands, and the dominant share of all
-    users.
+    """Fair share of equation 4: normalized capacities, normalized demands, and the dominant share
+    of all users.
 
     Attributes
     ----------
@@ -110,8 +110,8 @@ class FairShare:
 
     @validate_options
     def variance(self, vms: npt.ArrayLike, alpha: Alpha = 2.0) -> float:
-        """Fairness variance v of total VM counts (s,): eq. 5 as printed, exponent alpha - 1 inside
-        and 1/alpha outside.
+        """Fairness variance v of total VM counts (s,), equation 5 as printed: exponent alpha - 1
+        inside and 1/alpha outside.
 
         It is no norm: at alpha 2 it is the square root of a sum of absolute values. Deviations are
         exact and v is rounded from them; where alpha is a whole number up to 64, totals of one v
@@ -175,7 +175,7 @@ def server_utilization(free: Integers, start: Integers, load: npt.ArrayLike) -> 
 
 @validate_options
 def min_utilization(free: Integers, start: Integers, load: npt.ArrayLike) -> Floats:
-    """Least utilization u_min of a server over the resources it has, eq. 6 and 10."""
+    """Least utilization u_min of a server over the resources it has, equations 6 and 10."""
     least: Floats = np.nanmin(server_utilization(free, start, load), axis=-1)
     return least
 
@@ -196,7 +196,7 @@ def whole_utilization(
 
 
 def skewness(free: Integers, start: Integers, load: npt.ArrayLike) -> Floats:
-    """Skewness of utilization, eq. 7: sqrt(sum_j (u_j / mean u - 1)^2); 0 if nothing is used."""
+    """Skewness of utilization, equation 7: sqrt(sum_j (u_j / mean u - 1)^2); 0 at no use."""
     used = server_utilization(free, start, load)
     mean = np.nanmean(used, axis=-1)
     safe = np.where(mean > 0, mean, 1.0)
@@ -224,7 +224,7 @@ def squared_skewness(free: Integers, start: Integers, load: Integers) -> list[Fr
 
 @validate_options
 def utility(variance: float, uneven: float, alpha: Alpha = 2.0) -> float:
-    """Utility U of eq. 8 and 14: sgn(1 - alpha) v - ske, which for alpha > 1 is -v - ske."""
+    """Utility U of equations 8 and 14: sgn(1 - alpha) v - ske, which for alpha > 1 is -v - ske."""
     return -variance - uneven
 
 

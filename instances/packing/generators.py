@@ -91,7 +91,7 @@ def vm_types(
 
 @validate_options
 def paper_example(*, rng: np.random.Generator) -> Packing:
-    """The two servers and three VM types of Xu and Yu (2014) fig. 2, with the initial spaces of
+    """The two servers and three VM types of Xu and Yu (2014), figure 2, with the initial spaces of
     section 4.3.
     """
     return Packing(

@@ -97,7 +97,7 @@ def most_power_program(instance: Numa, price: Floats, energy: Floats) -> FluidPr
 
 @validate_options
 def off_face(instance: Numa, price: Floats) -> Booleans:
-    """Whether a task's time costs more than the least at these prices, shape (K, L, P)."""
+    """Whether a task costs more time than the least at these prices, shape (K, L, P)."""
     price = shaped("price", price, instance.processors)
     cost = instance.slowdown[:, instance.distance] * price
     away: Booleans = cost > cost.min(axis=2, keepdims=True) + ON_FACE * price.max()

@@ -116,7 +116,7 @@ def share_program(
     reached: list[float],
     tolerance: float,
 ) -> tuple[LinearProgram, list[Integers], Integers]:
-    """Program that maximizes the sum of the k + 1 least shares, given those of the least 1 ... k.
+    """Program that maximizes the sum of the k + 1 least shares, given smaller such sums.
 
     The sum of the k least of x is max over t of k t - sum max(0, t - x_i) (Ogryczak and Tamir
     2003), so that levels 1, 2, ... maximized one after the other give the leximin of the shares.

@@ -1,4 +1,4 @@
-"""Cooper figs. 7 and 8 (thesis figs. 2.9 to 2.11): penalty against bandwidth.
+"""Cooper figures 7 and 8 (thesis figures 2.9 to 2.11): penalty against bandwidth.
 
 The figures are drawings; what can be compared are the sentences about them. "Penalty rises with
 contentiousness" is tested by Spearman's coefficient of penalty and demand over the types, see

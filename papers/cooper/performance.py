@@ -1,4 +1,4 @@
-"""Cooper fig. 11 (thesis 2.14 and 2.15): penalties of stable policies under four mixes of jobs.
+"""Cooper figure 11 (thesis 2.14 and 2.15): penalties of stable policies under four mixes of jobs.
 
 The figure is a drawing; the sentences about it are what can be compared.
 """

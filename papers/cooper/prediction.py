@@ -1,4 +1,4 @@
-"""Cooper fig. 12 (thesis 2.16): preferences predicted from a sample, and policies on them."""
+"""Cooper figure 12 (thesis 2.16): preferences predicted from a sample, and policies on them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Cooper fig. 13 (thesis fig. 2.17): attribution as populations grow."""
+"""Cooper figure 13 (thesis 2.17): attribution as populations grow."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Cooper figs. 9 and 10 (thesis figs. 2.12 and 2.13): agents that stable policies improve, and
-blocking pairs.
+"""Cooper figures 9 and 10 (thesis 2.12 and 2.13): agents that stable policies improve, and blocking
+pairs.
 
 The figures are drawings; the sentences about them are what can be compared.
 """

@@ -1,4 +1,4 @@
-"""The paper's examples and theorems, checked: figs. 2, 7, prop. 5.5, thms. 5.1, 6.2."""
+"""Checks of examples and theorems: figures 2, 7, proposition 5.5, theorems 5.1, 6.2. 5.1, 6.2."""
 
 from __future__ import annotations
 
@@ -115,7 +115,7 @@ def theorem_5_1() -> Parts:
 
 @PAPER.experiment("theorem-6.2", "thm. 6.2")
 def theorem_6_2(*, seed: int = 0, instances: Count = 60) -> Parts:
-    """What greedy and fair schedules lose against proved optima.
+    """Work and utility that greedy and fair schedules lose against proved optima.
 
     Parameters
     ----------

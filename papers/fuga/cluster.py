@@ -1,4 +1,4 @@
-"""The evaluation of Xu and Yu (2014): fig. 5 (8 nodes), 6 (growing clusters), 7 (time)."""
+"""The evaluation of Xu and Yu (2014): figures 5 (8 nodes), 6 (growing clusters) and 7 (time)."""
 
 from __future__ import annotations
 
@@ -128,7 +128,7 @@ def figure_6(
 
 
 def claims_6(rows: Sequence[SweepRow]) -> Parts:
-    """Findings on the paper's sentences about fig. 6 from the rows of `size_sweep`, and its
+    """Findings on the paper's sentences about figure 6 from the rows of `size_sweep`, and its
     curves.
     """
     # 1. Resource -> policy -> size -> share allocated.

@@ -1,4 +1,4 @@
-"""The worked example of Xu and Yu (2014), figs. 2 and 3, and its theorems."""
+"""The worked example of Xu and Yu (2014), figures 2 and 3, and its theorems."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def figure_2() -> Parts:
 
 
 def _without_roots(instance: Packing, fair: FairShare, choice: Integers) -> list[float]:
-    """Utilities at alpha 2, in the order of moves, with sums |x| for eq. 14's roots."""
+    """Utilities at alpha 2, in the order of moves, with sums |x| for equation 14's roots."""
     due = np.array(fair.due, dtype=float)
     variance = np.abs(choice.sum(axis=0)[:, None] * instance.demand / fair.total - due).sum()
     worth = []

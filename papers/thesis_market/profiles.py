@@ -1,4 +1,4 @@
-"""Thesis figs. 3.3 to 3.5 and 3.10: parallel fractions from run times, and the other way.
+"""Thesis figures 3.3 to 3.5 and 3.10: parallel fractions from run times, and vice versa.
 
 The thesis prints none of its run times. Given a profile (CSV of measured run times,
 `profile=PATH`), its sentences are judged on it; without one a synthetic profile shows the method at

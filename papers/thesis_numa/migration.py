@@ -121,8 +121,8 @@ def _ratios(what: str, penalty: dict[Path, float]) -> dict[Path, list[float]]:
 
 
 def _reuse_at(path: Path, ratio: float) -> float:
-    """Accesses per byte at which a page's migration costs `ratio` x remote access (eqs. 4.1,
-    4.2).
+    """Accesses per byte at which a page's migration costs `ratio` x remote access (equations 4.1
+    and 4.2).
     """
     link, idle = link_energy_per_bit(path), THESIS.dram_energy_idle_eq
     return (2 * THESIS.dram_energy_busy + link) / (ratio * (link + idle) - idle)

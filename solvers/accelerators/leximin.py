@@ -279,8 +279,8 @@ class Filling:
         return fastest
 
     def _used_up(self, earlier: Prices) -> Booleans:
-        """Whether each kind of device (D,) has a positive price; with pairs none counts, as a job
-        may run beside one that pays.
+        """Whether each kind of device (D,) has a positive price; with pairs no kind counts, as a
+        job may run beside one that pays.
         """
         if self.instance.together is not None:
             return np.zeros(len(earlier.device), dtype=bool)
@@ -301,8 +301,8 @@ class Filling:
         return float(np.interp(spare, [math.fsum(worth * path.at(end)) for end in ends], ends))
 
     def _at_fastest(self, earlier: Prices, types: Integers, cap: Floats) -> Prices:
-        """Prices that prove that jobs of these types exceed no cap, added to those of used-up
-        kinds: the worth of a step is at most what these prices pay.
+        """Prices which prove that jobs of these types exceed no cap, added to the prices of used-up
+        kinds, such that the worth of a step is at most what these prices pay.
         """
         instance, most = self.instance, cap * self.unit
         step, job = earlier.step.copy(), earlier.job.copy()

@@ -172,7 +172,7 @@ class FixedMixes:
         ).price  # fmt: skip
 
     def _most(self, clock: Clock, start: Floats | None) -> Floats:
-        """Prices that exclude every larger theta (Newton's method, from above)."""
+        """Prices that exclude every larger theta (by Newton's method, from above)."""
         instance, most = self.instance, 1 / self.devices
         with np.errstate(divide="ignore", invalid="ignore"):
             tops = np.where(self.rate > 0, (instance.alone.max(1) - self.floor) / self.rate, np.inf)

@@ -130,7 +130,7 @@ def least_ratio(instance: Accelerators, solution: TimeShares, unit: Floats) -> f
 
 
 def most_ratio(instance: Accelerators, prices: Prices, unit: Floats) -> float:
-    """Upper bound on the least ratio: total price of all over the price of a ratio of 1 for all."""
+    """Upper bound on the least ratio: the total price over the price of a ratio of 1 for all."""
     worth = math.fsum(prices.step * instance.count * unit)
     return most_worth(instance, prices) / (worth * (1 - ROUNDING)) if worth > 0 else np.inf
 
@@ -144,7 +144,7 @@ def natural_rates(instance: Accelerators, unit: Floats) -> Floats:
 
 
 def most_least(instance: Accelerators, unit: Floats, clock: Clock) -> tuple[Optimum, float, float]:
-    """Optimum of the least ratio, or equal parts if better; its value and bound."""
+    """Optimum of the least ratio, or equal parts if they are better; its value and bound."""
     rate = natural_rates(instance, unit)
     terms = Terms(isolated_throughputs(instance), np.zeros(len(rate)), rate)
     best = solved(instance, terms, clock)

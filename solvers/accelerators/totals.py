@@ -116,14 +116,14 @@ def min_cost(
 
 
 def enough(instance: Accelerators, solution: TimeShares, *, least: float = 0.0) -> tuple[()] | None:
-    """Whether time shares are feasible for `max_throughput`: nothing to compare, or None where a
+    """Whether time shares are feasible for `max_throughput`: an empty objective, or None where a
     job has less than the least.
     """
     return () if _meets(instance, solution, entitlements(instance) * least) else None
 
 
 def owed(instance: Accelerators, solution: TimeShares, *, least: float = 1.0) -> tuple[()] | None:
-    """Whether time shares are feasible for `min_cost`: nothing to compare, or None where a job has
+    """Whether time shares are feasible for `min_cost`: an empty objective, or None where a job has
     less than required.
     """
     return () if _meets(instance, solution, owed_throughputs(instance, least)) else None

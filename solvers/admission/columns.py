@@ -237,7 +237,7 @@ class ColumnGeneration:
         return found, top, whole
 
     def _total(self, price: Floats, top: Floats) -> float:
-        """Bound that job prices and these bounds by kind of VM prove."""
+        """Bound on the total speed that job prices and these bounds by kind of VM prove."""
         return float(price.sum() + self._right[: len(self._kinds)] @ top)
 
     def _margins(self, k: int, price: Floats) -> tuple[float, Floats]:

@@ -209,7 +209,7 @@ def fewest_blocking(
 
 
 def _needed(most: int, uncertainty: Uncertainty) -> str:
-    """Text of the proof that every pairing has more than `most` blocking pairs."""
+    """Text which states the proof that every pairing has more than `most` blocking pairs."""
     kind = KINDS[uncertainty]
     return f"has more than {most} {kind}blocking pairs" if most else f"has a {kind}blocking pair"
 

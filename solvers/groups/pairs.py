@@ -24,9 +24,9 @@ PAIR_SECONDS = 4e-7
 def least_loss_pairs(
     instance: Groups, start: Solution | None, clock: Clock, fewest: int | None
 ) -> Outcome | None:
-    """The grouping of least mean penalty by blossoms, where so many jobs or more all differ,
-    machines have two seats, and no job loses anything alone; None for other instances, where too
-    little time is left, and where another way is quicker.
+    """The grouping of least mean penalty by blossoms, where many jobs all differ, machines have two
+    seats, and no job loses anything alone; None for other instances, where too little time is left,
+    and where another way is quicker.
     """
     jobs, place = instance.jobs, int(np.argmax(instance.limits > 0))
     alike = (instance.alike == instance.alike[place]) | (instance.limits == 0)

@@ -1,5 +1,5 @@
 """Most total utility when every user is guaranteed a share of its endowment's utility, with a bound
-computed here.
+proved by multipliers.
 
 For any weights lambda >= 0 the most of sum (1 + lambda_i) u_i over all allocations is a closed form
 W(lambda), server by server (`utilitarian`), and whoever guarantees u_i >= sigma b_i has a total
@@ -92,7 +92,7 @@ class Guarantees:
 
     def bound(self, index: float) -> float:
         """Upper bound on the total utility of allocations with at least this sharing index: the
-        least of all lines found.
+        least of all linear bounds found.
         """
         return min(most - index * slope for most, slope in self._lines)
 
@@ -212,8 +212,8 @@ class Guarantees:
             self.fairest = one
 
     def _repaired(self, one: Divided, index: float) -> list[Divided]:
-        """Allocation `one` mixed with as little of the fairest allocation as reaches the index;
-        utilities are concave.
+        """Allocation `one` mixed with as little of the fairest allocation as reaches the index,
+        which works because utilities are concave.
 
         The least user's ratio is a concave function of the mixture, so the mixtures that keep the
         index are an interval that ends at the fairest.

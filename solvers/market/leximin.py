@@ -114,8 +114,8 @@ class _Short:
 
 @dataclass(frozen=True, eq=False)
 class _Marks:
-    """Columns that assign users to levels: one array (users,) per level, the level itself being
-    counted last.
+    """Columns that assign users to levels: one array (users,) for each level, with the level of the
+    program last.
     """
 
     at: list[Integers]
@@ -166,8 +166,8 @@ class LevelSearch:
 
     @property
     def next(self) -> Fraction:
-        """Next level as far as known: the best cores have no more users at earlier levels than must
-        be.
+        """Ratio of the next level as far as known: the best cores have no more users at earlier
+        levels than must be.
         """
         return self._sorted[self.settled]
 
@@ -319,8 +319,8 @@ ROUTES = {"each level": EACH_LEVEL}
 
 
 def _clipped(gain: Floats, most: float) -> Floats:
-    """Gains in units of `most`, which no entry need exceed; none so small that an engine would not
-    see it.
+    """Gains in units of `most`, at most 1, and if positive at least a number that engines do not
+    round to 0.
     """
     return np.where(gain > 0, np.clip(gain / most, _LEAST, 1.0), 0.0)
 

@@ -195,7 +195,7 @@ def _plant(state: _State, price: Floats) -> None:
 
 
 def _worked_out(state: _State) -> _Forest:
-    """Prices, utilities per money and bids of the forest, tree by tree."""
+    """Prices, utilities per money and bids that follow from the forest, tree by tree."""
     from scipy.sparse import csc_array, csr_array
     from scipy.sparse.csgraph import connected_components
     from scipy.sparse.linalg import splu
@@ -248,8 +248,8 @@ def _worked_out(state: _State) -> _Forest:
 
 
 def _moved(state: _State, forest: _Forest) -> bool:
-    """Move bids to the forest's optimum, in each tree until a bid reaches 0; the jobs where they
-    stop leave.
+    """Move bids to the forest's optimum, in each tree until a bid reaches 0; jobs whose bid reaches
+    0 leave.
     """
     bids, target = state.bids[state.tree], forest.target
     of = forest.label[state.user[state.tree]]

@@ -1,5 +1,5 @@
-"""Scaled part of a market that determines prices: jobs that can use a second core; and the way back
-to whole allocations.
+"""Scaled part of a market that determines prices (jobs that can use a second core), and the
+conversion back to whole allocations.
 
 Jobs of work 0 get nothing. Jobs of f = 0 run at full speed on any core at all, so each user that
 has some spends the fraction `EPSILON_BUDGET` of its budget on them, equally, whatever the prices:

@@ -76,7 +76,7 @@ def weighted_optimum(market: Market, weight: Floats) -> tuple[Floats, float]:
 
 def _fractional(market: Market, work: Floats) -> tuple[Floats, float]:
     """The best cores when a job's work is `work`, and the dual bound sum_j mu_j C_j + sum_k max_x
-    (w s(x) - mu x).
+    (w s(x) - mu x) on them.
     """
     useful = work > 0
     serial = useful & (market.parallel_fraction == 0)

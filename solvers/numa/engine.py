@@ -1,4 +1,4 @@
-"""Event simulation as a function of random draws: rules, chunks, thresholds."""
+"""Simulation of refusal scheduling as a function of random draws: rules, chunks, thresholds."""
 
 from __future__ import annotations
 

@@ -368,8 +368,8 @@ def _with_throughput_prices(
 def _least_power(
     instance: Numa, throughput: float, energy: Floats, known: Flow, clock: Clock, stop: Stop
 ) -> tuple[Flow, dict[str, Any], Stop]:
-    """Flow of least link power at a throughput, its level, and why the search ended; `known` if
-    nothing better is found.
+    """Flow of least link power at a throughput, its level, and why the search ended; the flow
+    `known` if no better one is found.
     """
     flow, price = known, np.zeros(instance.processors)
     if stop is not Stop.FINISHED or clock.expired:  # building the program takes long, too

@@ -122,7 +122,7 @@ def combinations(demand: Integers, cap: Integers, free: Integers) -> Iterator[In
 
 
 def evenly_filled(instance: Packing, cluster: Cluster) -> Placement:
-    """Quick heuristic: VMs for about equal dominant shares, then whatever else fits.
+    """Quick heuristic: VMs for about equal dominant shares first, then any VMs that still fit.
 
     First fit in bulk, the user of largest VMs first, at the largest share that a bisection finds.
     """

@@ -251,7 +251,7 @@ def _anneal(search: PortfolioState) -> None:
 
 
 def _columns(search: PortfolioState) -> None:
-    """Column generation: the bound, and the patterns everything later works with."""
+    """Column generation, which gives the bound and the patterns that all later routes use."""
     upper = None if search.best is None else search.value
     search.relaxation = generate(
         search.problem, search.pool, search.clock, upper=upper, seconds=search.slice(0.6)
@@ -270,7 +270,7 @@ def _columns(search: PortfolioState) -> None:
 
 def _whole_parts(search: PortfolioState) -> None:
     """As many servers of each pattern as the relaxation has whole ones, or some fewer, and the
-    fewest for the VMs that are left, by the portfolio itself: they are few, whatever the requests.
+    fewest servers for the few VMs that are left, by the portfolio itself.
     """
     assert search.relaxation is not None
     problem, weight = search.problem, search.relaxation.weight
@@ -311,8 +311,8 @@ def _whole_parts(search: PortfolioState) -> None:
 
 
 def _dives(search: PortfolioState) -> None:
-    """A deterministic dive, then drawn ones, that aim at any better answer, at the bound, and half
-    the way to it, in turn: two thirds of the time left, or a dozen.
+    """A deterministic dive, then drawn ones, that aim in turn at any better answer, at the bound,
+    and half the way to it, for two thirds of the time left, or a dozen.
     """
     assert search.relaxation is not None
     share = search.slice(2 / 3)
@@ -332,7 +332,7 @@ def _dives(search: PortfolioState) -> None:
 
 
 def _prove(search: PortfolioState) -> None:
-    """In turns, more time each: all patterns by reduced cost, further dives, annealing."""
+    """In turns of growing time: programs over patterns of low reduced cost, dives, annealing."""
     effort = 1.0
     while search.open:
         for name, part in (

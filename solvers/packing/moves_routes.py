@@ -177,7 +177,7 @@ def relaxation(search: MovesSearch, _: float = 1.0) -> None:
 
 
 def make_room(search: MovesSearch, _: float = 1.0) -> None:
-    """Place VMs that run nowhere, if any, and as few others anew, among more and more servers."""
+    """Place VMs that run nowhere, if any, and as few others anew, on more and more servers."""
     program = search.arrivals()
     if program is None or not search.open:
         return
@@ -211,7 +211,7 @@ def homewards(search: MovesSearch, effort: float) -> None:
 
 
 def fillings(search: MovesSearch, effort: float) -> None:
-    """Keep the servers that the program keeps, and place the VMs of the others among those.
+    """Keep the servers that the program keeps, and place the VMs of all other servers among them.
 
     Where they do not all find a place the program is solved with more room to spare.
     """
@@ -277,7 +277,7 @@ def anew(search: MovesSearch, effort: float) -> None:
 
 
 def by_cp_sat(search: MovesSearch, effort: float) -> None:
-    """Ask CP-SAT with servers that are distinguished, where servers times types are few."""
+    """Solve by CP-SAT with servers that are distinguished, where servers times types are few."""
     if search.counts > search.limits.counts:
         return
     model, counts, moves = _moves_model(
@@ -298,7 +298,7 @@ def by_cp_sat(search: MovesSearch, effort: float) -> None:
 
 
 def few_servers(search: MovesSearch, effort: float) -> None:
-    """Ask CP-SAT before all that follows, where servers times types are very few."""
+    """Solve by CP-SAT before all later routes, where servers times types are very few."""
     if search.counts <= search.limits.first_counts:
         by_cp_sat(search, effort)
 

@@ -112,8 +112,8 @@ def _require_stable(task: Task) -> None:
 def _too_few(
     task: Task, given: CheckedColocation, gains: Gains, value: int
 ) -> list[dict[str, Any]]:
-    """Steps which prove that 0, 1, 2, ... blocking pairs are impossible, at least up to the
-    method's claim.
+    """Steps which prove that each number of blocking pairs from 0 on is impossible, at least up to
+    the method's claim.
     """
 
     def never(few: int, clock: Clock) -> list[dict[str, Any]]:

@@ -60,7 +60,7 @@ def nash_welfare(task: Task) -> Proof:
 
 def _tangents(task: Task, options: dict[str, Any], own_points: bool = False) -> Proof:
     """Proof by tangents at the cores or, with `own_points`, also at the allocation of most utility
-    at the weights B_i / u_i of the cores, where bound (2) of the verifier is tightest.
+    at the weights B_i / u_i of the cores, where the verifier's bound by tangents is tightest.
     """
     cores, given = _cores(task), task.instance
 

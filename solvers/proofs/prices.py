@@ -160,7 +160,7 @@ def max_utilization(task: Task) -> Proof:
 
 
 def _utilization_steps(task: Task) -> list[list[dict[str, Any]]]:
-    """Steps with prices from coarse to fine; none without time."""
+    """Steps with prices rounded to coarser and then finer integers; none without time."""
     given: Packing = task.instance
     servers = given.server_count.astype(np.int64)
     tables = maximal_combinations(given, fixed_cluster(given), task.clock)

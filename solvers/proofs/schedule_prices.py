@@ -29,7 +29,7 @@ GRIDS = (1, 2, 6, 60, 10**9)
 def machine_time_steps(
     given: Scheduling, start: Integers, clock: Clock, *, utility: bool
 ) -> list[dict[str, Any]]:
-    """Steps with prices from coarse to fine; none without jobs or time."""
+    """Steps with prices rounded to coarser and then finer integers; none without jobs or time."""
     problem = _Dual(given, start, utility)
     limit = clock.time_slice(most=SECONDS)
     prices = problem.solved(Clock(limit)) if len(problem.release) else None

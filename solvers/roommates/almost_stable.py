@@ -137,7 +137,7 @@ class _Run(MatchingSearch):
             self.nodes = sum(search.nodes for search in self.searches)
 
     def _solve(self, proof: DeletionSearch) -> None:
-        """Increase the number of deletions step by step, with a share of the work for better
+        """Increase the number of deletions step by step, with a share of the work spent on better
         matchings, until bound and value meet.
         """
         from .kernels import EXHAUSTED, FOUND, PAUSED

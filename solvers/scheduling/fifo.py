@@ -74,8 +74,8 @@ def _served(
 
 
 def joined(orders: Sequence[Sequence[int]]) -> tuple[list[int], Integers]:
-    """Coalitions met when players join in these orders, and their indices (N, k + 1): column i is
-    the coalition of the first i.
+    """Coalitions met when players join in these orders, and their indices (N, k + 1), where column
+    i is the coalition of the first i players.
     """
     place = {0: 0}
     rows = []

@@ -22,8 +22,8 @@ def scale(players: int) -> int:
 
 
 def weights(players: int) -> list[int]:
-    """Shapley weight (times `scale`) of a coalition of s other players, s = 0 ... k - 1: equation
-    1.
+    """Shapley weight (times `scale`) of a coalition of s other players, for s from 0 to k - 1, by
+    equation 1.
     """
     whole = scale(players)
     return [whole // (players * comb(players - 1, size)) for size in range(players)]

@@ -144,7 +144,7 @@ class Space:
         return total
 
     def levels(self, clock: Clock, most: int = 10**9) -> list[Integers]:
-        """Keys that are reachable after 0, 1, ... moves.
+        """Keys that are reachable after each number of moves, from 0 on.
 
         Raises
         ------

@@ -46,9 +46,8 @@ def check(
     result_file : result of `cotenant solve --out`, a solution or CSV of anybody's, or a proof
     prove : prove bounds again however long it takes; else 10 s
     """
-    from ..analysis.run.given_answer import judge_answer, read_answer
     from ..analysis.run.result import Result
-    from ..analysis.run.verify_result import LIMIT
+    from ..analysis.run.verify_result import LIMIT, judge_answer, read_answer
     from ..instances.problem.options import parse_options
     from ..instances.problem.text import sanitize_for_terminal
 

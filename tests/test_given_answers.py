@@ -11,7 +11,7 @@ from support.messages import refused
 from typer.testing import CliRunner
 
 import cotenant
-from cotenant.analysis.run.given_answer import read_answer
+from cotenant.analysis.run.verify_result import read_answer
 from cotenant.cli.commands import app
 from cotenant.instances.colocation import Colocation
 from cotenant.instances.problem import InvalidFile

@@ -26,7 +26,7 @@ from cotenant.instances.numa.formats import classes_csv
 from cotenant.instances.packing.csv_reader import vms_csv
 from cotenant.instances.problem import InvalidFile, InvalidOption
 from cotenant.instances.problem.tables import CsvTable, plain_form, plain_forms
-from cotenant.instances.scheduling.csv_reader import organizations_csv
+from cotenant.instances.scheduling.formats import organizations_csv
 
 PAIRS = """service,beside,slowdown
 web,web,1.10

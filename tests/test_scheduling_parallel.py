@@ -25,8 +25,7 @@ from cotenant.instances.problem.errors import (
     InvalidOption,
 )
 from cotenant.instances.scheduling import Schedule, Scheduling, is_greedy, schedule_of, utilities
-from cotenant.instances.scheduling.csv_reader import organizations_csv
-from cotenant.instances.scheduling.formats import swf
+from cotenant.instances.scheduling.formats import organizations_csv, swf
 from cotenant.instances.scheduling.generators import workload
 from cotenant.instances.scheduling.utility import job_units
 from cotenant.models.scheduling import fluid_bound, interval_model

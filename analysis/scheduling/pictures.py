@@ -10,7 +10,7 @@ import numpy as np
 
 from ...instances.problem.option_types import validate_options
 from ...instances.scheduling import Schedule, Scheduling, utilities
-from ...instances.scheduling.answer_table import answer_table
+from ...instances.scheduling.feasibility import answer_table
 from ...instances.scheduling.instance import Integers
 from ...instances.scheduling.utility import job_units
 from ...solvers.scheduling.ref_reference import Reading

@@ -27,7 +27,6 @@ from ..problem.fields import (
 from ..problem.frames import axis_labels, from_labels
 from ..problem.option_types import Above, AtLeast, Between, Range, validate_options
 from ..problem.tables import CsvTable
-from .intervals import valid_intervals
 from .missing import penalties_of_frame
 
 if TYPE_CHECKING:
@@ -319,9 +318,7 @@ class Colocation(Instance["Pairing"]):
                     expected = "low and high as well, whose intervals it describes"
                     raise InvalidInstance(name, f"{value!r} without low and high", expected)
             return
-        low, high = valid_intervals(
-            self.penalty, self.low, self.high, self.count, self.allowed, LEAST_PENALTY
-        )
+        low, high = _valid_intervals(self)
         set_field(self, "low", low)
         set_field(self, "high", high)
 
@@ -383,6 +380,51 @@ class Colocation(Instance["Pairing"]):
                 "a number on both sides for some pair, or a machine for each of these jobs",
                 f"Give at least {least} machines ({spelled(f'-o machines={least}')}), or inf",
             )
+
+
+def _valid_intervals(instance: Colocation) -> tuple[Floats, Floats]:
+    """Lower and upper ends of penalty intervals as read-only arrays; raises InvalidInstance for one
+    end without the other, a wrong value, or a penalty outside its interval.
+
+    Entries that are not looked at and not finite become infinite.
+    """
+    penalty, allowed, low, high = instance.penalty, instance.allowed, instance.low, instance.high
+    if low is None or high is None:
+        given, missing = ("high", "low") if low is None else ("low", "high")
+        raise InvalidInstance(
+            missing, f"absent beside {given}", "both ends of the intervals",
+            f"Give {missing} too, or leave out {given}",
+        )  # fmt: skip
+    for name, end in (("low", low), ("high", high)):
+        good = np.isfinite(end) & (end >= LEAST_PENALTY) & (end <= 1)
+        for x, y in np.argwhere(allowed & ~good)[:1].tolist():
+            raise InvalidInstance(
+                f"{name}[{x}, {y}]", f"{end[x, y]:g}", f"a penalty from {LEAST_PENALTY:g} to 1",
+                "Every allowed pair has both ends; an entry known exactly has low = high = penalty",
+            )  # fmt: skip
+    without = instance.looked_at() & ~np.isfinite(penalty) & (np.isfinite(low) | np.isfinite(high))
+    for x, y in np.argwhere(without)[:1].tolist():
+        raise InvalidInstance(
+            f"low[{x}, {y}]", f"{low[x, y]:.12g}, with high {high[x, y]:.12g} and no penalty",
+            "a penalty inside the interval",
+            "Give the penalty, or null (inf) for both ends of a pair that is forbidden",
+        )  # fmt: skip
+    for wrong, expected in (
+        (allowed & (low > high), "low at most high"),
+        (allowed & ((penalty < low) | (penalty > high)), "the penalty inside its interval"),
+    ):
+        for x, y in np.argwhere(wrong)[:1].tolist():
+            seen = f"{low[x, y]:.12g} with penalty {penalty[x, y]:.12g} and high {high[x, y]:.12g}"
+            raise InvalidInstance(f"low[{x}, {y}]", seen, expected)
+    return _finite_or_inf(low), _finite_or_inf(high)
+
+
+def _finite_or_inf(end: Floats) -> Floats:
+    """Replace entries of an interval's end that are not finite by infinity."""
+    if not np.isfinite(end).all():
+        end = np.where(np.isfinite(end), end, np.inf)
+        end.flags.writeable = False
+    return end
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -10,7 +10,9 @@ import numpy.typing as npt
 
 from ..problem.errors import InvalidFile, InvalidInstance, spelled
 from ..problem.frames import aligned, table
-from .intervals import Floats, Integers
+
+Floats = npt.NDArray[np.float64]
+Integers = npt.NDArray[np.int64]
 
 Missing = Callable[[Floats], Floats] | Literal["forbid"] | None
 """What to do with missing pairs: a function from (T, T) penalties, NaN where missing and inf where

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, cast
 
 import numpy as np
 
@@ -39,7 +39,6 @@ class Measured:
         lost).
     mean : (T, T) of the runs of the row's service beside the column's; NaN without a run, inf where
         the pair is forbidden.
-    half : (T, T) half width of the 95 % interval of the mean (Student's t); NaN below two runs.
     runs : (T, T) how many there are.
     deviation : (T, T) standard deviation of the runs; NaN below two.
     written : how the table is written where that is unusual, see `CsvTable.written`.
@@ -51,7 +50,6 @@ class Measured:
     names: tuple[str, ...]
     what: str
     mean: Floats
-    half: Floats
     runs: Integers
     deviation: Floats
     written: str = ""
@@ -63,6 +61,14 @@ class Measured:
     def penalty(self) -> Floats:
         """Throughput loss (T, T) of the mean measured value of each pair."""
         return self._lost(self.mean)
+
+    @property
+    def half(self) -> Floats:
+        """Half width (T, T) of the 95 % interval of the mean (Student's t); NaN below two runs."""
+        from scipy.special import stdtrit
+
+        quantile = stdtrit(np.maximum(self.runs - 1, 1), (1 + CONFIDENCE) / 2)
+        return cast("Floats", quantile * self.deviation / np.sqrt(np.maximum(self.runs, 1)))
 
     def _lost(self, value: Floats) -> Floats:
         """Convert a measured penalty or slowdown to a throughput loss; increasing."""
@@ -296,18 +302,17 @@ def read_pairs(path: PathLike, names: tuple[str, ...] | None = None) -> Measured
             sums[pair[0], pair[1]] = _summed(row, what, value, bool(ends))
     # 3. Means of the runs, and the intervals that the table gives.
     types = len(place)
-    mean, half, deviation = (np.full((types, types), np.nan) for _ in range(3))
+    mean, deviation = (np.full((types, types), np.nan) for _ in range(2))
     number = np.zeros((types, types), dtype=np.int64)
     for where, values in runs.items():
         number[where], mean[where] = len(values), np.mean(values)
         if len(values) > 1 and np.isfinite(values).all():
-            half[where] = _half_width(np.array(values))
             deviation[where] = np.std(values, ddof=1)
     low, high = (np.full((types, types), np.nan) for _ in range(2))
     for where, one in sums.items():
         low[where], high[where], number[where] = one
     return Measured(
-        tuple(place), what, mean, half, number, deviation, table.written,
+        tuple(place), what, mean, number, deviation, table.written,
         low if ends else None, high if ends else None, "looks" in table.places or not summed,
     )  # fmt: skip
 
@@ -346,11 +351,3 @@ def _services(path: Path) -> tuple[tuple[str, ...], Integers | None, Floats | No
         None if count is None else np.array(count, dtype=np.int64),
         None if bandwidth is None else np.array(bandwidth),
     )
-
-
-def _half_width(values: Floats) -> float:
-    """Half width of the 95 % confidence interval of the mean of some values, by Student's t."""
-    from scipy.special import stdtrit
-
-    quantile = stdtrit(len(values) - 1, (1 + CONFIDENCE) / 2)
-    return float(quantile * values.std(ddof=1) / np.sqrt(len(values)))

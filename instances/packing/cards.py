@@ -15,7 +15,9 @@ import numpy.typing as npt
 
 from ..problem.errors import InvalidInstance
 from ..problem.fields import raise_first_broken, raise_first_invalid, set_field
+from ..problem.tables import LARGEST
 
+Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
 Filling = tuple[int, ...]
 """How many shares of each size one card holds."""
@@ -64,23 +66,6 @@ def require_cards(instance: Any, room: npt.NDArray[np.bool_]) -> None:
             f"{instance.names[i]!r}", "a class of servers with so many cards, on which it fits",
             "Add one, or request no such VMs",
         )  # fmt: skip
-
-
-def card_totals(instance: Any, servers: Any, wanted: Any) -> list[tuple[str, int]]:
-    """Largest totals of `card_amounts`, by the field that is large."""
-    units = STEPS[-1] * instance.card_units
-    taken = _product(wanted, instance.card_demand) * units
-    return [
-        ("cards", _product(servers, instance.cards) * units),
-        ("card_demand", taken + STEPS[-1] * _product(wanted, instance.card_share)),
-    ]
-
-
-def _product(numbers: Any, amounts: Integers) -> int:
-    """Sum of integers times amounts, exactly."""
-    pairs = zip(numbers.tolist(), amounts.tolist(), strict=True)
-    total: int = sum(int(n) * amount for n, amount in pairs)
-    return total
 
 
 def units_taken(instance: Any) -> Integers:
@@ -234,3 +219,39 @@ def check_cards(instance: Any, count: Integers, kind: Integers) -> None:
         f"{count[m] @ instance.card_share} units of {instance.card_units} a card, that do not fit "
         f"on the {instance.cards[kind[m]] - whole[m]} cards beside its whole ones"
     ))  # fmt: skip
+
+
+def refuse_large_totals(instance: Any) -> None:
+    """Refuse totals beyond 2**53, in Python's integers, which do not overflow."""
+    servers, useful = instance.server_count, instance.useful
+    finite = np.where(np.isinf(servers), 0.0, servers)
+    wanted = np.where(np.isinf(useful), 0.0, useful)
+    # no answer uses more servers than there are VMs of a class without limit
+    used = np.where(np.isinf(servers), wanted.sum(), servers)
+    rows = [
+        ("servers", _total(finite, instance.initial_capacity.max(axis=1))),
+        ("cost", _total(np.maximum(used, 1), instance.server_cost)),
+        ("capacity", int(instance.capacity.max()) * instance.capacity.shape[1]),
+        ("request", _total(wanted, instance.demand.max(axis=1))),
+    ]
+    if instance.cards is not None:
+        units, vms = STEPS[-1] * instance.card_units, np.maximum(wanted, 1)
+        taken = _total(vms, instance.card_demand) * units
+        rows += [
+            ("cards", _total(np.maximum(used, 1), instance.cards) * units),
+            ("card_demand", taken + STEPS[-1] * _total(vms, instance.card_share)),
+        ]
+    for name, total in rows:
+        if total >= LARGEST:
+            raise InvalidInstance(
+                name, f"as large as {total:.3g} in total", "totals below 2**53", "Use a larger unit"
+            )
+
+
+def _total(numbers: Floats, amounts: Integers) -> int:
+    """Sum of integers times amounts, exact where it could pass 2**53."""
+    rough = float(numbers @ amounts)
+    if rough < LARGEST / 2:  # so many floats do not err by half
+        return int(rough)
+    pairs = zip(numbers.tolist(), amounts.tolist(), strict=True)
+    return sum(int(number) * amount for number, amount in pairs)

@@ -25,7 +25,7 @@ from ..problem.fields import (
 )
 from ..problem.frames import axis_labels, from_labels
 from ..problem.option_types import AtLeast, Range, validate_options
-from .cards import check_cards, require_cards, set_cards, units_there
+from .cards import check_cards, refuse_large_totals, require_cards, set_cards, units_there
 from .placement_constraints import (
     Limit,
     Rules,
@@ -36,7 +36,6 @@ from .placement_constraints import (
     set_rules,
 )
 from .services import Service, check_services, require_services
-from .totals import refuse_large_totals
 
 if TYPE_CHECKING:
     import pandas

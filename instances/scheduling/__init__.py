@@ -1,8 +1,7 @@
 """Scheduling: organizations that share machines (Skowron and Rzadca)."""
 
 from ..problem.registry import CsvForm, Problem
-from .answer_table import answer_table
-from .feasibility import assign_machines, check, is_greedy, schedule_of
+from .feasibility import answer_table, assign_machines, check, is_greedy, schedule_of
 from .instance import Schedule, Scheduling
 from .utility import UTILITIES, psi, scale, utilities
 
@@ -21,7 +20,7 @@ PROBLEM = Problem(
         "subset-sum": "instances.scheduling.gadgets:subset_sum",
     },
     formats={
-        "organizations-csv": "instances.scheduling.csv_reader:organizations_csv",
+        "organizations-csv": "instances.scheduling.formats:organizations_csv",
         "swf": "instances.scheduling.formats:swf",
         "sacct": "instances.scheduling.accounts:sacct",
     },

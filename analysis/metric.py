@@ -1,9 +1,12 @@
-"""Definition of a metric: name, direction, unit, and description."""
+"""Definition of a metric (name, direction, unit, description), and the stored result in the form in
+which the `facts` of a problem read it.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal, NamedTuple
 
 Sense = Literal["min", "max", ""]
 
@@ -46,3 +49,26 @@ BLOCKING_SHARE = Metric(
     "blocking_share", "share of the pairs that could block", "", short="blocking share"
 )
 """Beside the number of blocking pairs, of every problem that has pairs."""
+
+Facts = dict[str, Any]
+"""The entries of a certificate by name; `...` for one that must be there, whatever it is."""
+
+
+class Stated(NamedTuple):
+    """Stored result: the answer (or None), the certificate as JSON values, and the options with
+    defaults for those that were not given.
+    """
+
+    method: str
+    instance: Any
+    answer: Any
+    certificate: Mapping[str, Any]
+    options: Mapping[str, Any]
+
+    def together(self, *names: str) -> Facts:
+        """Entries of a certificate that are hints, of which none is of use without the others."""
+        return dict.fromkeys(names, ...) if self.certificate.keys() & {*names} else {}
+
+    def echoed(self, *names: str) -> Facts:
+        """Options that a certificate repeats."""
+        return {name: self.options[name] for name in names}

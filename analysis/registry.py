@@ -12,8 +12,7 @@ from ..instances.problem.base import Instance
 from ..instances.problem.option_types import validate_options
 from ..instances.problem.registry import Problem, problem_named
 from .frontier import PriceFrontier
-from .metric import Metric
-from .stated import Facts, Stated
+from .metric import Facts, Metric, Stated
 
 Function = Callable[..., Any]
 Value = TypeVar("Value")
@@ -54,7 +53,7 @@ class Analysis:
     metric_table : the metrics of the problem, in the order of its tables.
     metrics : f(instance, solution, **options) -> name: value.
     facts : f(stated) -> what of a stored certificate follows from instance, answer and options:
-        entries by name, `...` for one that must be there; see `stated.Stated`.
+        entries by name, `...` for one that must be there; see `metric.Stated`.
     record : f(instance, solution, **options) -> small JSON values for the report's pictures.
     pictures : f(records) -> the report's pictures.
     answer_picture : f(instance, solution) -> the picture of the answer itself.

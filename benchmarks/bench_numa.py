@@ -26,9 +26,9 @@ from form import Rows, parser, timed
 
 from cotenant.catalog import functions
 from cotenant.instances.numa import Numa
-from cotenant.instances.numa.answer import LEVELS
 from cotenant.instances.numa.feasible import reach
 from cotenant.instances.numa.generators import blade_server
+from cotenant.instances.numa.instance import LEVELS
 from cotenant.solvers.numa.engine import simulate
 from cotenant.solvers.numa.random_inputs import Draws, draw
 

@@ -112,9 +112,9 @@ def compare(
     from ..analysis.report.significance import require_against
     from ..analysis.report.tables import require_columns
     from ..analysis.run.compare import compare as run
-    from ..analysis.run.dask_executor import dask_executor
     from ..analysis.run.grid import parse_comparison_options
     from ..analysis.run.result import fingerprint
+    from ..analysis.run.runners import dask_executor
     from ..analysis.run.shards import Shard
     from ..instances.problem import InvalidOption
 

@@ -19,8 +19,7 @@ from cotenant.analysis.admission.frontier import price_frontiers
 from cotenant.catalog import functions
 from cotenant.instances.admission import Admission, Assignment, blocking_pairs, check, total_speed
 from cotenant.instances.admission.generators import uniform
-from cotenant.instances.admission.prices import pair_bounds, price_bound
-from cotenant.instances.admission.rules import SCHEMES
+from cotenant.instances.admission.rules import SCHEMES, pair_bounds, price_bound
 from cotenant.models.admission import assignment_program
 from cotenant.models.admission.readable import readable
 from cotenant.models.program import from_pyomo

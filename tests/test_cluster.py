@@ -15,8 +15,8 @@ from support import sweep_methods as bad
 from support.messages import approved, refused
 
 import cotenant
-from cotenant.analysis.run.dask_executor import dask_executor
 from cotenant.analysis.run.rows import read_rows
+from cotenant.analysis.run.runners import dask_executor
 from cotenant.instances.problem import InvalidOption
 
 distributed = pytest.importorskip(

@@ -26,11 +26,12 @@ from cotenant.instances.colocation import (
 )
 from cotenant.instances.colocation.formats import fair_co2, gavel, penalty_csv, slowdown_csv
 from cotenant.instances.colocation.generators import (
+    WORKLOADS,
+    ContentionModel,
     population,
     random_preferences,
 )
 from cotenant.instances.colocation.stability import better_partners
-from cotenant.instances.colocation.workloads import WORKLOADS, ContentionModel
 from cotenant.instances.problem import (
     InvalidFile,
     InvalidInstance,

@@ -11,7 +11,7 @@ from support.measured import DATA as MEASURED
 from support.messages import refused
 
 import cotenant
-from cotenant.instances.market import memory
+from cotenant.instances.market import instance as market_instance
 from cotenant.instances.market.generators import population
 from cotenant.instances.market.profile import fractions, read_profile
 from cotenant.instances.market.workloads import WORKLOADS, synthetic_fractions
@@ -55,7 +55,7 @@ def test_market_pool_has_published_workloads_and_range() -> None:
 def test_market_beyond_memory_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     with refused(InvalidInstance):
         population(users=10**8, servers=100, jobs=10, rng=np.random.default_rng(0))
-    monkeypatch.setattr(memory, "available_memory", lambda: 1000)
+    monkeypatch.setattr(market_instance, "available_memory", lambda: 1000)
     with refused(InvalidInstance):
         cotenant.solve(cotenant.read("market/tiny"), "fisher")
 

@@ -18,8 +18,7 @@ from cotenant.analysis.run.verify_result import recheck
 from cotenant.baselines.market import greedy_oracle
 from cotenant.instances.market import Allocation, Market, user_utilities
 from cotenant.instances.market.envy import envy_index, envy_matrix
-from cotenant.instances.market.exact import WholeRatios
-from cotenant.instances.market.sharing import sharing_ratios
+from cotenant.instances.market.sharing import WholeRatios, sharing_ratios
 from cotenant.instances.market.utility import job_utilities
 from cotenant.instances.market.utility import nash_welfare as welfare_of
 from cotenant.instances.problem import InvalidOption

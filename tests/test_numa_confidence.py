@@ -12,8 +12,8 @@ from support.oracles.queues import mean_wait, response_quantile
 
 import cotenant
 from cotenant.catalog import functions
-from cotenant.instances.numa.answer import Simulation
 from cotenant.instances.numa.generators import blade_server
+from cotenant.instances.numa.instance import Simulation
 from cotenant.solvers.numa.confidence import mean_error, wait_error
 
 LOCAL = functions("numa", "Local")["Local"]

@@ -14,7 +14,7 @@ import cotenant
 from cotenant.instances.numa.bounds import link_energy, saturated_throughput
 from cotenant.instances.numa.feasible import reach
 from cotenant.instances.numa.generators import blade_server
-from cotenant.instances.numa.workloads import BENCHMARKS
+from cotenant.instances.numa.technology import BENCHMARKS
 from cotenant.instances.problem import InvalidFile, InvalidOption, read
 
 

@@ -20,7 +20,7 @@ from cotenant.analysis.numa.metrics import metrics
 from cotenant.analysis.numa.pictures import pictures, record
 from cotenant.analysis.report.picture import Chart
 from cotenant.baselines.numa import local
-from cotenant.instances.numa.answer import Simulation
+from cotenant.instances.numa.instance import Simulation
 from cotenant.solvers.engines import EngineAnswer
 from cotenant.solvers.numa.fluid import fluid, fluid_power
 from cotenant.solvers.outcome import Status, Stop

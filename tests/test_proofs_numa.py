@@ -15,7 +15,7 @@ from support.messages import refused
 from support.proved import Document, Proved, case_of, proved
 from support.small_cases import numa
 
-from cotenant.instances.numa.answer import Flow
+from cotenant.instances.numa.instance import Flow
 from cotenant.instances.problem.files import read
 from cotenant.solvers.numa.fluid import fluid, fluid_power
 from cotenant.verify.numa import numa_fluid, numa_power

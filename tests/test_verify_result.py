@@ -23,8 +23,7 @@ from cotenant.analysis.run.verify_result import LIMIT, Recheck, recheck
 from cotenant.catalog import METHODS, find, methods
 from cotenant.instances.colocation import Colocation
 from cotenant.instances.groups import Groups
-from cotenant.instances.numa.answer import Flow
-from cotenant.instances.numa.instance import Numa
+from cotenant.instances.numa.instance import Flow, Numa
 from cotenant.instances.packing import Packing, Placement
 from cotenant.instances.packing.generators import few_types
 from cotenant.instances.packing.instance import serves_all

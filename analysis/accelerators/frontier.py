@@ -6,8 +6,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ...instances.accelerators.answer import TimeShares
-from ...instances.accelerators.instance import Accelerators
+from ...instances.accelerators.instance import Accelerators, TimeShares
 from ...instances.accelerators.measures import entitlements, mean_throughput
 from ...instances.problem.option_types import validate_options
 from ...solvers.accelerators.max_min import max_min

@@ -7,8 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ...instances.accelerators.answer import TimeShares
-from ...instances.accelerators.instance import Accelerators, Floats
+from ...instances.accelerators.instance import Accelerators, Floats, TimeShares
 from ...instances.accelerators.measures import (
     cost,
     entitlements,
@@ -21,8 +20,7 @@ from ...instances.accelerators.measures import (
 )
 from ...instances.problem.option_types import validate_options
 from ..manipulation import Misreport, Reports
-from ..metric import Metric
-from ..stated import Facts, Stated
+from ..metric import Facts, Metric, Stated
 from .rounds import Rounds, whole_rounds
 
 MOST_ENVIED = 10**7

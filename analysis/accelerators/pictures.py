@@ -7,9 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from ...instances.accelerators.answer import TimeShares
 from ...instances.accelerators.feasible import answer_table
-from ...instances.accelerators.instance import Accelerators
+from ...instances.accelerators.instance import Accelerators, TimeShares
 from ...instances.accelerators.measures import entitlements, throughputs
 from ...instances.problem.answer_table import labels
 from ...instances.problem.option_types import validate_options

@@ -7,9 +7,8 @@ from typing import Annotated
 
 import numpy as np
 
-from ...instances.accelerators.answer import TimeShares
 from ...instances.accelerators.feasible import check, rates
-from ...instances.accelerators.instance import Accelerators, Floats, Integers
+from ...instances.accelerators.instance import Accelerators, Floats, Integers, TimeShares
 from ...instances.accelerators.measures import throughputs
 from ...instances.problem.answer_table import AnswerTable, answer_table
 from ...instances.problem.option_types import AtLeast, validate_options

@@ -22,8 +22,7 @@ from ...instances.admission.instance import SMALLEST, Floats
 from ...instances.admission.rules import speeds_on
 from ...instances.problem.option_types import validate_options
 from ..manipulation import Misreport, Reports
-from ..metric import BLOCKING_SHARE, Metric
-from ..stated import Facts, Stated
+from ..metric import BLOCKING_SHARE, Facts, Metric, Stated
 
 METRICS: tuple[Metric, ...] = (
     Metric("total_speed", "total speed", "max", digits=1, short="speed"),

@@ -24,8 +24,7 @@ from ...instances.colocation.stability import UNCERTAINTIES, AlphaMode, require_
 from ...instances.problem.errors import InvalidOption
 from ...instances.problem.option_types import validate_options
 from ..manipulation import Floats, Misreport, Reports
-from ..metric import BLOCKING_SHARE, Metric
-from ..stated import Facts, Stated
+from ..metric import BLOCKING_SHARE, Facts, Metric, Stated
 from ..statistics import quantile, rank_correlation
 
 TOLERATED = 0.10

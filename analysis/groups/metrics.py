@@ -22,8 +22,7 @@ from ...instances.groups.stability import (
 from ...instances.problem.errors import InvalidOption
 from ...instances.problem.option_types import validate_options
 from ..manipulation import Misreport, Reports
-from ..metric import Metric
-from ..stated import Facts, Stated
+from ..metric import Facts, Metric, Stated
 from ..statistics import quantile, rank_correlation
 
 MOST_KINDS = 10**6

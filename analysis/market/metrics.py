@@ -12,15 +12,13 @@ import numpy as np
 
 from ...instances.market.envy import MOST_PAIRS, envy_index, pairs_on_servers
 from ...instances.market.equilibrium import residuals
-from ...instances.market.exact import WholeRatios
 from ...instances.market.families import Family, family_named
 from ...instances.market.instance import Allocation, Floats, Market, ratio, total_by
-from ...instances.market.sharing import least_ratio
+from ...instances.market.sharing import WholeRatios, least_ratio
 from ...instances.market.utility import nash_welfare, user_utilities
 from ...instances.problem.option_types import validate_options
 from ..manipulation import Misreport, Reports
-from ..metric import Metric
-from ..stated import Facts, Stated
+from ..metric import Facts, Metric, Stated
 
 METRICS: tuple[Metric, ...] = (
     Metric("total_utility", "total utility", "max", digits=3, short="total utility"),

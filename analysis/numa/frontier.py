@@ -6,9 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from ...instances.numa.answer import Flow
 from ...instances.numa.bounds import Hops, Picojoules, link_energy
-from ...instances.numa.instance import Numa
+from ...instances.numa.instance import Flow, Numa
 from ...instances.numa.technology import THESIS
 from ...instances.problem.option_types import validate_options
 from ...solvers.numa.fluid import CLOSE, fluid, fluid_power

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from ...instances.numa.answer import Flow, Simulation
 from ...instances.numa.bounds import Hops, Picojoules, Throughput, link_energy
 from ...instances.numa.feasible import flow_by_distance
-from ...instances.numa.instance import Floats, Numa
+from ...instances.numa.instance import Floats, Flow, Numa, Simulation
 from ...instances.numa.technology import THESIS
 from ...instances.problem.option_types import validate_options
-from ..metric import Metric
-from ..stated import Facts, Stated
+from ..metric import Facts, Metric, Stated
 
 METRICS: tuple[Metric, ...] = (
     Metric("mean_response", "mean response", unit="s", short="mean"),

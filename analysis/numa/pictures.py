@@ -7,9 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from ...instances.numa.answer import CURVE, Flow, Simulation
 from ...instances.numa.feasible import answer_table, flow_by_distance
-from ...instances.numa.instance import Numa
+from ...instances.numa.instance import CURVE, Flow, Numa, Simulation
 from ...instances.problem.option_types import validate_options
 from ..report.by_method import bars_by_method
 from ..report.picture import BlockChart, Chart, Picture, Series, answer_blocks

@@ -18,9 +18,8 @@ from typing import Annotated, Any, Literal
 
 import numpy as np
 
-from ...instances.numa.answer import POLICIES, Flow
 from ...instances.numa.feasible import reach
-from ...instances.numa.instance import Floats, Numa
+from ...instances.numa.instance import POLICIES, Floats, Flow, Numa
 from ...instances.problem.errors import EngineError, InvalidOption, UnknownName
 from ...instances.problem.option_types import AtLeast, Between, Range, validate_options
 from ...solvers.numa.engine import simulate

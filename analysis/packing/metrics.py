@@ -23,8 +23,7 @@ from ...solvers.packing.game.play import NOT_REACHED, PERFECT
 from ...solvers.packing.game.result import played
 from ...solvers.packing.game.strategies import Eta, Overload, game_of
 from ..manipulation import Floats, Misreport, Reports
-from ..metric import Metric
-from ..stated import Facts, Stated
+from ..metric import Facts, Metric, Stated
 
 METRICS: tuple[Metric, ...] = (
     Metric("servers", "servers used", digits=0, whole=True, short="servers"),

@@ -10,8 +10,7 @@ from ...instances.problem.option_types import validate_options
 from ...instances.quanta import Floats, Quanta, Slices
 from ...solvers.quanta import most_welfare, slice_prices, values
 from ..manipulation import Misreport, Reports
-from ..metric import Metric
-from ..stated import Facts, Stated
+from ..metric import Facts, Metric, Stated
 
 METRICS: tuple[Metric, ...] = (
     Metric("nash_welfare", "geometric mean of the users' slices", "max", short="Nash"),

@@ -30,8 +30,8 @@ from ...instances.problem.tables import CsvTable
 from ...instances.problem.text import shortened
 from ...solvers.outcome import Status
 from ...verify import Refused, methods_of
+from ..metric import Stated
 from ..registry import analysis_of
-from ..stated import Stated
 from .proving import Proved, claimed, prove_file
 from .question import Question, proves
 from .result import Result, fingerprint

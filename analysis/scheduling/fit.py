@@ -11,8 +11,8 @@ import numpy as np
 
 from ...instances.scheduling import Scheduling, psi
 from ...instances.scheduling.instance import Integers
+from ...instances.scheduling.log import in_machines
 from ...instances.scheduling.utility import per_organization, rates
-from ...instances.scheduling.widths import in_machines
 from ...solvers.scheduling.event_loop import simulate
 from .audit import Audit
 from .fairness import Fairness

@@ -20,8 +20,7 @@ from ...instances.scheduling.utility import durations, job_units
 from ...solvers.scheduling.ref_reference import Reading
 from ...solvers.scheduling.shapley_schedule import Reference, affordable
 from ...solvers.scheduling.shapley_schedule import reference as shapley_reference
-from ..metric import Metric
-from ..stated import Facts, Stated
+from ..metric import Facts, Metric, Stated
 
 METRICS: tuple[Metric, ...] = (
     Metric("unfairness", "unfairness (delta psi / p_tot)", digits=3, short="unfairness"),

@@ -6,9 +6,8 @@ from typing import Annotated
 
 import numpy as np
 
-from ...instances.accelerators.answer import TimeShares
 from ...instances.accelerators.feasible import rates, within_limits
-from ...instances.accelerators.instance import Accelerators, Booleans, Floats, Integers
+from ...instances.accelerators.instance import Accelerators, Booleans, Floats, Integers, TimeShares
 from ...instances.problem.option_types import AtLeast, validate_options
 from .shares import proportional
 

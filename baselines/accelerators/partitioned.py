@@ -6,9 +6,8 @@ from typing import Annotated
 
 import numpy as np
 
-from ...instances.accelerators.answer import TimeShares
 from ...instances.accelerators.feasible import within_limits
-from ...instances.accelerators.instance import Accelerators, Integers
+from ...instances.accelerators.instance import Accelerators, Integers, TimeShares
 from ...instances.problem.option_types import AtLeast, validate_options
 from ...solvers.accelerators.max_min import max_min
 from ...solvers.outcome import Clock

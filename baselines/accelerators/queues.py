@@ -6,9 +6,8 @@ from typing import Annotated, Literal
 
 import numpy as np
 
-from ...instances.accelerators.answer import TimeShares
 from ...instances.accelerators.feasible import within_limits
-from ...instances.accelerators.instance import Accelerators, Floats, Integers
+from ...instances.accelerators.instance import Accelerators, Floats, Integers, TimeShares
 from ...instances.accelerators.measures import required_steps
 from ...instances.problem.option_types import Above, validate_options
 from ...models.program import LinearProgram, ProgramBuilder

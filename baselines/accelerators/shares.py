@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from ...instances.accelerators.answer import TimeShares
 from ...instances.accelerators.feasible import isolated_shares, proportional_shares
-from ...instances.accelerators.instance import Accelerators
+from ...instances.accelerators.instance import Accelerators, TimeShares
 from ...instances.problem.option_types import validate_options
 
 

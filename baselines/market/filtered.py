@@ -7,8 +7,7 @@ from typing import Annotated
 
 import numpy as np
 
-from ...instances.market.instance import Allocation, Floats, Integers, Market
-from ...instances.market.memory import require_memory
+from ...instances.market.instance import Allocation, Floats, Integers, Market, require_memory
 from ...instances.market.utility import speedup
 from ...instances.problem.errors import InvalidOption
 from ...instances.problem.option_types import Above, validate_options

@@ -1,9 +1,8 @@
 """Jobs that share accelerators of several kinds: who gets which kind, alone or beside whom."""
 
 from ..problem.registry import CsvForm, Problem
-from .answer import TimeShares
 from .feasible import answer_table, check
-from .instance import Accelerators
+from .instance import Accelerators, TimeShares
 from .measures import scale
 
 PROBLEM = Problem(

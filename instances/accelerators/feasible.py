@@ -11,8 +11,7 @@ from ..problem.answer_table import AnswerTable, labels
 from ..problem.errors import InfeasibleSolution
 from ..problem.fields import raise_first_broken
 from ..problem.option_types import validate_options
-from .answer import TimeShares
-from .instance import MOST, Accelerators, Floats, Integers
+from .instance import MOST, Accelerators, Floats, Integers, TimeShares
 
 
 def rates(instance: Accelerators, solution: TimeShares) -> tuple[Floats, Floats]:

@@ -6,9 +6,8 @@ import numpy as np
 
 from ..problem.errors import InvalidInstance
 from ..problem.option_types import validate_options
-from .answer import TimeShares
 from .feasible import rates, sums_by
-from .instance import Accelerators, Booleans, Floats, Integers
+from .instance import Accelerators, Booleans, Floats, Integers, TimeShares
 
 
 def throughputs(instance: Accelerators, solution: TimeShares) -> Floats:

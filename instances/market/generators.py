@@ -8,8 +8,7 @@ import numpy as np
 
 from ..problem.errors import InvalidOption
 from ..problem.option_types import Above, AtLeast, Between, validate_options
-from .instance import Integers, Market
-from .memory import require_memory
+from .instance import Integers, Market, require_memory
 
 Works = Literal["one", "lognormal"]
 Budgets = Literal["equal", "lognormal"]

@@ -1,7 +1,10 @@
-"""Instance (Market), answer (Allocation), feasibility, and the answer as a table."""
+"""Instance (Market), answer (Allocation), feasibility, the answer as a table, and the refusal of
+work that exceeds the available memory.
+"""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -12,7 +15,7 @@ import numpy.typing as npt
 
 from ..problem.answer_table import MAX_IN_SENTENCE, AnswerTable, join_first, labels
 from ..problem.base import Instance, Solution
-from ..problem.errors import InfeasibleSolution
+from ..problem.errors import InfeasibleSolution, InvalidInstance
 from ..problem.fields import Axes, Index, Json, Names, raise_first_broken, set_array, set_fields
 from ..problem.frames import columns_of, from_labels, labels_of
 from ..problem.frames import places as places_of
@@ -317,3 +320,31 @@ class Places:
         of_job = np.full(len(chosen), -1)
         of_job[job] = np.cumsum(begins) - 1
         return cls(user[first], server[first], of_job, job, first, np.diff(first, append=len(job)))
+
+
+def available_memory() -> int | None:
+    """Bytes of memory a new process could use now; None if the operating system does not say."""
+    try:
+        with open("/proc/meminfo") as stream:
+            for line in stream:
+                if line.startswith("MemAvailable:"):
+                    return int(line.split()[1]) * 1024
+    except (OSError, ValueError, IndexError):
+        pass
+    try:
+        return os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    except (AttributeError, ValueError, OSError):
+        return None
+
+
+def require_memory(needed: float, what: str) -> None:
+    """Raise InvalidInstance if `needed` bytes exceed the available memory."""
+    there = available_memory()
+    if there is not None and needed > there:
+        raise InvalidInstance(
+            "jobs",
+            f"too many for memory: {what} needs about {needed / 1e9:.1f} GB, "
+            f"{there / 1e9:.1f} GB are free",
+            "fewer jobs",
+            "Use fewer users or jobs per user, or a machine with more memory",
+        )

@@ -16,13 +16,15 @@ as tenants.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from fractions import Fraction
 from typing import Literal
 
 import numpy as np
 
 from ..problem.option_types import validate_options
 from .envy import place_values
-from .instance import Allocation, Floats, Market, ratio, total_by
+from .instance import Allocation, Floats, Integers, Market, ratio, total_by
 from .utility import user_utilities
 
 Share = Literal["endowment", "tenants", "jobs"]
@@ -70,3 +72,86 @@ def sharing_index(market: Market, allocation: Allocation, share: Share = "endowm
 def least_ratio(market: Market, utility: Floats, share: Share) -> float:
     """Least ratio of users' utilities (n,) to those of their static shares: the sharing index."""
     return float(np.nanmin(ratio(utility, static_utilities(market, share), np.nan), initial=np.inf))
+
+
+_DIGITS = 12
+"""Significant digits of a static utility that is a square root: below are only roundings."""
+
+
+class WholeRatios:
+    """Sharing ratios of integer cores as fractions: a user's utility over that of its endowment.
+
+    Where a user has several jobs on one server its endowment is worth a square root; those
+    utilities are floats rounded to twelve significant digits, and fractions from there on.
+
+    Parameters
+    ----------
+    market : with at least one useful job.
+
+    Attributes
+    ----------
+    users : the users with a useful job; ratios come in their order.
+    jobs : for each of them its useful jobs.
+    """
+
+    def __init__(self, market: Market) -> None:
+        self._fraction = [_written(value) for value in market.parallel_fraction.tolist()]
+        self._work = [_written(value) for value in market.work.tolist()]
+        self.users: list[int] = np.flatnonzero(market.active).tolist()
+        useful = np.flatnonzero(market.useful)
+        self.jobs: list[Integers] = [useful[market.user[useful] == user] for user in self.users]
+        static = self._static(market)
+        self._static_of = [static[user] for user in self.users]
+        self._known: dict[tuple[int, int], Fraction] = {}
+
+    def static(self, place: int) -> Fraction:
+        """Exact endowment utility of the user at index `place` in `users`."""
+        return self._static_of[place]
+
+    def one(self, place: int, cores: Sequence[float]) -> Fraction:
+        """Sharing ratio of the user at index `place` in `users` with the given integer cores of its
+        jobs.
+        """
+        worths = (
+            self._worth(job, int(whole))
+            for job, whole in zip(self.jobs[place].tolist(), cores, strict=True)
+        )
+        return sum(worths, Fraction(0)) / self._static_of[place]
+
+    def all(self, cores: Floats) -> list[Fraction]:
+        """Sharing ratios of all `users` for cores (k,)."""
+        return [self.one(index, cores[jobs].tolist()) for index, jobs in enumerate(self.jobs)]
+
+    def _worth(self, job: int, cores: int) -> Fraction:
+        if (job, cores) not in self._known:
+            self._known[job, cores] = self._work[job] * _speedup(
+                Fraction(cores), self._fraction[job]
+            )
+        return self._known[job, cores]
+
+    def _static(self, market: Market) -> dict[int, Fraction]:
+        where = market.places
+        total = sum((_written(market.budget[user]) for user in self.users), Fraction(0))
+        job_at = dict(zip(where.of_job.tolist(), range(market.jobs), strict=True))
+        static = dict.fromkeys(self.users, Fraction(0))
+        for index, (user, server) in enumerate(
+            zip(where.user.tolist(), where.server.tolist(), strict=True)
+        ):
+            entitled = _written(market.capacity[server]) * _written(market.budget[user]) / total
+            if where.number[index] == 1:
+                job = job_at[index]
+                static[user] += self._work[job] * _speedup(entitled, self._fraction[job])
+            else:
+                value = place_values(market, where, np.array([index]), np.array([float(entitled)]))
+                static[user] += _written(float(f"{value[0]:.{_DIGITS}g}"))
+        return static
+
+
+def _written(value: float) -> Fraction:
+    """Convert a float to the fraction of its shortest decimal."""
+    return Fraction(repr(float(value)))
+
+
+def _speedup(cores: Fraction, fraction: Fraction) -> Fraction:
+    """Speedup s(x) of thesis equation 3.1 as a fraction, see `utility.speedup`."""
+    return cores / (fraction + (1 - fraction) * cores) if cores > 0 else Fraction(0)

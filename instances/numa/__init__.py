@@ -1,10 +1,9 @@
 """Refusal scheduling on NUMA blade servers (thesis chapter 4)."""
 
 from ..problem.registry import CsvForm, Problem
-from .answer import POLICIES, Flow, Simulation
 from .bounds import scale
 from .feasible import answer_table, check
-from .instance import Numa
+from .instance import POLICIES, Flow, Numa, Simulation
 from .technology import THESIS, Technology
 
 PROBLEM = Problem(

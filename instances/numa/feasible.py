@@ -7,8 +7,7 @@ import numpy as np
 from ..problem.answer_table import AnswerTable, labels
 from ..problem.errors import InfeasibleSolution, UnknownName
 from ..problem.option_types import validate_options
-from .answer import CURVE, LEVELS, POLICIES, Flow, Simulation
-from .instance import Floats, Numa
+from .instance import CURVE, LEVELS, POLICIES, Floats, Flow, Numa, Simulation
 
 ROUNDING = 1e-6
 """A rate or a busy time may pass its limit by this fraction."""

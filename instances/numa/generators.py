@@ -12,8 +12,7 @@ from ..problem.option_types import Above, AtLeast, Between, validate_options
 from ..problem.settings import with_settings
 from .bounds import Throughput
 from .instance import MOST_PROCESSORS, Floats, Law, Numa, Queues
-from .technology import THESIS
-from .workloads import BENCHMARKS, Benchmark
+from .technology import BENCHMARKS, THESIS, Benchmark
 
 Data = Literal["uniform", "hot-memory", "hot-blade"]
 Count = Annotated[int, AtLeast(1)]

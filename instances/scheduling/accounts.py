@@ -22,6 +22,8 @@ from .log import (
     Log,
     Machines,
     Settings,
+    in_machines,
+    in_unit,
     labeled,
     most_processors,
     of_partition,
@@ -32,7 +34,6 @@ from .log import (
 from .slurm import SlurmNode, read_nodes, read_shares, remarks
 from .split import MOST_UNITS, cuts
 from .units import Unit, named_numbers, summed, unit_named
-from .widths import in_machines, in_unit
 
 MOST_ACCOUNTS = 62
 """More are merged, or refused: coalitions are bits of a whole number."""

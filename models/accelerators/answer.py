@@ -6,9 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from ...instances.accelerators.answer import TimeShares
 from ...instances.accelerators.feasible import within_limits
-from ...instances.accelerators.instance import Accelerators
+from ...instances.accelerators.instance import Accelerators, TimeShares
 from ..answer import number
 from .arrays import ShareProgram
 

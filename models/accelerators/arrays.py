@@ -7,9 +7,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ...instances.accelerators.answer import TimeShares
 from ...instances.accelerators.feasible import within_limits
-from ...instances.accelerators.instance import Accelerators, Floats, Integers
+from ...instances.accelerators.instance import Accelerators, Floats, Integers, TimeShares
 from ...instances.problem.fields import shaped
 from ...instances.problem.option_types import validate_options
 from ..program import LinearProgram, ProgramBuilder, Term

@@ -16,7 +16,7 @@ x[j, v] = 1 when job j runs on VM v, y[j, v, c] the cores of type c it holds the
 - The third row gives the strength: with it the speed on the empty VM times x[j, v] bounds what a
   pair adds (adding that as a cut of its own changes nothing, and without the third row it is all
   that is left of it). The value of the relaxation is that of the best prices
-  (`instances.admission.prices`).
+  (`instances.admission.rules`).
 - VMs with equal cores are interchangeable. Their copies are ordered by the lowest job on them: x[j,
   copy k] <= sum over i < j of x[i, copy k - 1].
 

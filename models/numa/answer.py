@@ -6,8 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ...instances.numa.answer import Flow
-from ...instances.numa.instance import Numa
+from ...instances.numa.instance import Flow, Numa
 from ..answer import number
 from .arrays import FluidProgram, throughput_program
 

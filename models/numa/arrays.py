@@ -6,8 +6,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ...instances.numa.answer import Flow
-from ...instances.numa.instance import Booleans, Floats, Integers, Numa
+from ...instances.numa.instance import Booleans, Floats, Flow, Integers, Numa
 from ...instances.problem.fields import shaped
 from ...instances.problem.option_types import validate_options
 from ..program import LinearProgram, ProgramBuilder

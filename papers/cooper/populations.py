@@ -2,7 +2,7 @@
 correlation of penalty with demand.
 
 The papers' measured 20 x 20 penalties were never published. The contention model of
-`instances.colocation.workloads` stands in for them, and any measured matrix can be given in its
+`instances.colocation.generators` stands in for them, and any measured matrix can be given in its
 place; every experiment says which it ran on.
 """
 
@@ -20,10 +20,9 @@ from ...analysis.colocation.metrics import attribution
 from ...baselines.colocation import Ties
 from ...catalog import functions
 from ...instances.colocation.formats import fair_co2, gavel, penalty_csv, slowdown_csv
-from ...instances.colocation.generators import Mix, mixed_counts
+from ...instances.colocation.generators import WORKLOADS, ContentionModel, Mix, mixed_counts
 from ...instances.colocation.instance import Colocation, Floats, Pairing
 from ...instances.colocation.objective import type_penalties
-from ...instances.colocation.workloads import WORKLOADS, ContentionModel
 from ...instances.problem.errors import InvalidOption
 from ...instances.problem.files import read
 from ...instances.problem.option_types import AtLeast, validate_options

@@ -9,8 +9,7 @@ import numpy as np
 from ...analysis.numa.technology import Path, inter_blade_latency, recomputed
 from ...analysis.report.picture import Chart, HeatMap, Series
 from ...instances.numa.generators import blade_server
-from ...instances.numa.technology import THESIS
-from ...instances.numa.workloads import BENCHMARKS
+from ...instances.numa.technology import BENCHMARKS, THESIS
 from ..charts import chart
 from ..experiment import Finding, Parts, compare, equal
 from . import PAPER

@@ -8,8 +8,7 @@ import numpy as np
 
 from ...analysis.numa.technology import Path, link_energy_per_bit, migration_over_remote
 from ...analysis.report.picture import Chart
-from ...instances.numa.technology import THESIS
-from ...instances.numa.workloads import BENCHMARKS, Benchmark
+from ...instances.numa.technology import BENCHMARKS, THESIS, Benchmark
 from ..charts import chart
 from ..experiment import Parts, compare, each
 from . import PAPER

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from ...analysis.numa.metrics import link_power, metrics
-from ...instances.numa.answer import POLICIES, Simulation
 from ...instances.numa.generators import blade_server
-from ...instances.numa.instance import Numa
+from ...instances.numa.instance import POLICIES, Numa, Simulation
 from ..charts import chart
 from ..experiment import Parts, Variations, compare, draws
 from . import PAPER

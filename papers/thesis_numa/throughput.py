@@ -14,11 +14,10 @@ from ...analysis.numa.metrics import metrics
 from ...analysis.numa.sustained import sustained_pair
 from ...analysis.report.picture import Chart
 from ...catalog import find
-from ...instances.numa.answer import POLICIES, Simulation
 from ...instances.numa.bounds import saturated_throughput
 from ...instances.numa.generators import blade_server, chosen_benchmarks
-from ...instances.numa.instance import Law, Numa
-from ...instances.numa.workloads import Benchmark
+from ...instances.numa.instance import POLICIES, Law, Numa, Simulation
+from ...instances.numa.technology import Benchmark
 from ...instances.problem.errors import InvalidOption
 from ...instances.problem.option_types import Between
 from ..charts import chart

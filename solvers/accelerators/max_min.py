@@ -6,9 +6,8 @@ import math
 
 import numpy as np
 
-from ...instances.accelerators.answer import TimeShares
 from ...instances.accelerators.feasible import isolated_shares
-from ...instances.accelerators.instance import Accelerators, Floats
+from ...instances.accelerators.instance import Accelerators, Floats, TimeShares
 from ...instances.accelerators.measures import (
     entitlements,
     fastest_throughputs,

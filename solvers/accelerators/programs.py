@@ -9,9 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from ...instances.accelerators.answer import TimeShares
 from ...instances.accelerators.feasible import isolated_shares, proportional_shares
-from ...instances.accelerators.instance import Accelerators, Floats
+from ...instances.accelerators.instance import Accelerators, Floats, TimeShares
 from ...instances.accelerators.measures import isolated_throughputs, throughputs
 from ...instances.problem.errors import EngineError
 from ...models.accelerators import Prices, share_program

@@ -7,8 +7,7 @@ from typing import Annotated, Any
 
 import numpy as np
 
-from ...instances.accelerators.answer import TimeShares
-from ...instances.accelerators.instance import Accelerators, Floats
+from ...instances.accelerators.instance import Accelerators, Floats, TimeShares
 from ...instances.accelerators.measures import (
     cost,
     entitlements,

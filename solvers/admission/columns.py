@@ -23,8 +23,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ...instances.admission.instance import Admission, Assignment, Floats, Integers
-from ...instances.admission.prices import gains_at_prices
-from ...instances.admission.rules import job_speeds, total_speed
+from ...instances.admission.rules import gains_at_prices, job_speeds, total_speed
 from ...models.program import ProgramBuilder
 from ..engines import EngineAnswer, WarmStartedProgram, solve_program
 from ..outcome import Clock, Status, Stop, raise_if_interrupted

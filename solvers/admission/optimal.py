@@ -53,7 +53,7 @@ def optimal(
     -------
     Outcome
         Its certificate says where the final bound comes from (`bound_from`). By way of the columns
-        it holds `prices` (V, C) of cores that prove `price_bound` (`instances.admission.prices`:
+        it holds `prices` (V, C) of cores that prove `price_bound` (`instances.admission.rules`:
         anyone can work it out again), the `job_prices` at which sets of jobs prove theirs, and
         `sets_listed` when all that matter were listed; by way of the program, its size and how many
         pairs of job and VM the prices had ruled out.

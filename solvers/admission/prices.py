@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ...instances.admission.instance import Admission, Floats
-from ...instances.admission.prices import Stopped, gains_at_prices
-from ...instances.admission.rules import speeds_on
+from ...instances.admission.rules import Stopped, gains_at_prices, speeds_on
 from ..outcome import Clock
 from ..prices import search
 

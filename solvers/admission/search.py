@@ -8,8 +8,7 @@ from functools import partial
 import numpy as np
 
 from ...instances.admission.instance import Admission, Assignment, Booleans, Floats, check
-from ...instances.admission.prices import Stopped, pair_bounds
-from ...instances.admission.rules import scale, total_speed
+from ...instances.admission.rules import Stopped, pair_bounds, scale, total_speed
 from ...models.admission import AdmissionProgram, assignment_program
 from ..engines import EngineAnswer, EngineName, solve_in_subprocess, solve_program
 from ..incumbent import Incumbent, conclude

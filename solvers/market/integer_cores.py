@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from ...instances.market.exact import WholeRatios
 from ...instances.market.families import scale
 from ...instances.market.instance import Allocation, Floats, Integers, Market
+from ...instances.market.sharing import WholeRatios
 from ...instances.market.utility import nash_welfare as welfare_of
 from ...instances.market.utility import user_utilities
 from ...models.market.whole_cores import CoreColumns, core_columns, require_small

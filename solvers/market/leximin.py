@@ -15,8 +15,8 @@ from typing import Any
 
 import numpy as np
 
-from ...instances.market.exact import WholeRatios
 from ...instances.market.instance import Allocation, Floats, Integers, Market
+from ...instances.market.sharing import WholeRatios
 from ...instances.problem.errors import InvalidOption
 from ...instances.problem.option_types import validate_options
 from ...models.market.whole_cores import CoreColumns, core_columns, require_small
@@ -45,7 +45,7 @@ def leximin(
     there as possible, and so on.
 
     The ratio is a user's utility over that of its endowment (`sharing_index`). Levels are exact
-    fractions on the decimals as written (`instances.market.exact`), and only equal ratios tie,
+    fractions on the decimals as written (`instances.market.sharing`), and only equal ratios tie,
     however near others are. Small cases: the program has a column for every core of every job,
     50,000 at most, and beyond 500 a time limit must be given. The levels reached stand in
     `certificate["levels"]`, and whether they are all in `certificate["leximin"]`; the status is

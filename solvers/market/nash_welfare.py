@@ -9,8 +9,7 @@ import numpy as np
 
 from ...instances.market.equilibrium import money_spent
 from ...instances.market.families import Family, family_named, scale
-from ...instances.market.instance import Allocation, Floats, Market
-from ...instances.market.memory import require_memory
+from ...instances.market.instance import Allocation, Floats, Market, require_memory
 from ...instances.market.utility import nash_welfare as welfare_of
 from ...instances.market.utility import user_utilities
 from ...instances.problem.errors import InvalidOption

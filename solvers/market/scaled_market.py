@@ -23,9 +23,9 @@ from ...instances.market.instance import (
     Integers,
     Market,
     ratio,
+    require_memory,
     total_by,
 )
-from ...instances.market.memory import require_memory
 from ...instances.market.utility import marginal_speedup
 from ...instances.problem.option_types import Above
 

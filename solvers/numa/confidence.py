@@ -29,8 +29,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ...instances.numa.answer import LEVELS
-from ...instances.numa.instance import Floats
+from ...instances.numa.instance import LEVELS, Floats
 
 BATCHES = 80
 """Batches of consecutive tasks, of equal size; a rest smaller than a batch is left out."""

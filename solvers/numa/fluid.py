@@ -6,7 +6,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...instances.numa.answer import POLICIES, Flow
 from ...instances.numa.bounds import (
     Hops,
     Picojoules,
@@ -18,7 +17,7 @@ from ...instances.numa.bounds import (
     throughput_bound,
 )
 from ...instances.numa.feasible import ROUNDING, flow_by_distance, processor_work, reach
-from ...instances.numa.instance import Floats, Numa
+from ...instances.numa.instance import POLICIES, Floats, Flow, Numa
 from ...instances.numa.technology import THESIS
 from ...instances.problem.errors import EngineError
 from ...instances.problem.option_types import validate_options

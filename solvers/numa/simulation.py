@@ -7,9 +7,8 @@ from typing import Annotated, Any, Literal
 
 import numpy as np
 
-from ...instances.numa.answer import Simulation
 from ...instances.numa.bounds import saturated_throughput
-from ...instances.numa.instance import Floats, Numa
+from ...instances.numa.instance import Floats, Numa, Simulation
 from ...instances.problem.option_types import Between, validate_options
 from ..outcome import Clock, Outcome, Report, Status, Stop
 from .confidence import BATCHES

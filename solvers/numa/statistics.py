@@ -6,8 +6,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ...instances.numa.answer import CURVE, Simulation
-from ...instances.numa.instance import Floats, Numa
+from ...instances.numa.instance import CURVE, Floats, Numa, Simulation
 from .confidence import mean_error, quantiles, wait_error
 from .random_inputs import Draws
 from .trajectory import Trajectory

@@ -12,8 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from ...instances.numa.answer import Flow
-from ...instances.numa.instance import Floats
+from ...instances.numa.instance import Floats, Flow
 from ...instances.problem.proof import Proof, multipliers
 from ...verify.frame import ProofCase
 from ...verify.numa import Flows, numa_fluid, numa_power

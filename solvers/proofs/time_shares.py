@@ -13,8 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from ...instances.accelerators.answer import TimeShares
-from ...instances.accelerators.instance import Accelerators
+from ...instances.accelerators.instance import Accelerators, TimeShares
 from ...instances.problem.proof import Proof, multipliers
 from ...verify.reading import Refused
 from ..accelerators.programs import SMALL

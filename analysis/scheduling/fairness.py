@@ -32,8 +32,8 @@ from ...instances.scheduling.log import Log, Settings, Window, window
 from ...instances.scheduling.units import Unit
 from ...solvers.scheduling.shapley_schedule import affordable
 from ..report.picture import Chart, Scale, Series
-from ..run.verify_result import read_answer
 from ..run.result import Result, fingerprint
+from ..run.verify_result import read_answer
 from .audit import FAIRLY, Audit, Judging, audit
 from .causes import Alone, Cause, Flows, alone, flows
 

@@ -25,13 +25,12 @@ from cotenant.models.admission.readable import readable
 from cotenant.models.program import from_pyomo
 from cotenant.solvers.admission.local_search import (
     local_search,
-    start_assignment,
 )
 from cotenant.solvers.admission.optimal import most_jobs, optimal
 from cotenant.solvers.admission.partial_assignment import most_possible
-from cotenant.solvers.admission.search import AdmissionLimits, Search, find_prices
+from cotenant.solvers.admission.search import AdmissionLimits
 from cotenant.solvers.engines import EngineAnswer, solve_program
-from cotenant.solvers.outcome import Clock, Outcome, Status, Stop
+from cotenant.solvers.outcome import Outcome, Status, Stop
 
 PROGRAM, COLUMNS = AdmissionLimits(small=10**6), AdmissionLimits(small=0)
 """The assignment program alone, and all routes."""
@@ -257,15 +256,6 @@ def hard() -> Admission:
     return uniform(machines=20, jobs=60, types=5, cores=25, threads=50, speed=100.0, rng=rng)
 
 
-@pytest.mark.slow
-def test_hundred_jobs_on_fifty_vms_have_small_gap() -> None:
-    rng = np.random.default_rng(1)
-    instance = uniform(machines=50, jobs=100, types=10, cores=50, threads=200, speed=200.0, rng=rng)
-    result = cotenant.solve(instance, "optimal", time_limit=60)
-    assert result.gap is not None
-    assert result.gap < 0.01
-
-
 @pytest.mark.parametrize("limited", [True, False])
 def test_second_level_at_time_limit_is_reported(
     limited: bool, engines: Callable[..., None]
@@ -318,22 +308,6 @@ def test_interrupt_of_engine_skips_later_routes(
     found = method(instance)
     assert (found[0] if method is price_frontiers else found).stop is Stop.INTERRUPTED
     assert len(calls) == first + 1
-
-
-@pytest.mark.slow
-def test_pairs_excluded_by_prices_are_in_no_better_answer() -> None:
-    """Without the local search and the columns, which may leave nothing for the program to rule
-    out.
-    """
-    for seed in range(8):
-        instance = uniform(machines=2, jobs=5, types=2, cores=3, rng=np.random.default_rng(seed))
-        search = Search(instance, Clock(), start_assignment(instance, None))
-        find_prices(search)
-        search.program("highs")
-        assert "pairs_ruled_out" in search.certificate
-        best = optimal(instance, limits=PROGRAM).bound
-        assert search.value == pytest.approx(best)
-        assert search.closed
 
 
 @pytest.mark.parametrize("limits", [PROGRAM, COLUMNS])

@@ -81,7 +81,7 @@ def test_every_fault_applies_and_names_existing_tests() -> None:
 
 @pytest.mark.slow
 @pytest.mark.sampled(2)
-@pytest.mark.parametrize("problem", ["admission", "scheduling"])
+@pytest.mark.parametrize("problem", ["admission", "scheduling", "colocation"])
 def test_optima_do_not_depend_on_units(problem: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.syspath_prepend(str(BENCHMARKS))
     fuzz, cases = map(importlib.import_module, ("fuzz", "unit_cases"))

@@ -51,39 +51,6 @@ def agents_of(pairing: Pairing) -> list[tuple[int, int]]:
     return agents
 
 
-def counted(instance: Colocation, pairing: Pairing, alpha: float) -> int:
-    """Blocking pairs by looking at every two agents."""
-    agents, penalty = agents_of(pairing), instance.penalty
-    count = 0
-    for i, (a, beside) in enumerate(agents):
-        for j in range(i + 1, len(agents)):
-            c, other = agents[j]
-            if j == i + 1 and i % 2 == 0:
-                continue  # they share already
-            here = penalty[a, beside] - penalty[a, c] > alpha + 1e-9
-            there = penalty[c, other] - penalty[c, a] > alpha + 1e-9
-            count += bool(here and there)
-    return count
-
-
-@pytest.mark.slow
-def test_figure_10_counts_blocking_pairs_by_definition() -> None:
-    parts = figure_10(agents=40, draws=3)
-    given = Setting(agents=40, draws=3)
-    alphas = (0.0, 0.01, 0.02, 0.03, 0.04, 0.05)
-    drawn = chart(parts, "colocation-figure-10")
-    for name in POLICIES:
-        table = []
-        for draw in range(3):
-            people = given.population(draw)
-            table.append(
-                [counted(people, given.paired(name, people, draw), alpha) for alpha in alphas]
-            )
-        median = np.median(np.array(table), axis=0)
-        [series] = [series for series in drawn.series if series.name == name]
-        assert series.y == tuple(median.tolist())
-
-
 def test_figure_8_rank_correlation_equals_spearman_formula() -> None:
     parts = figure_8(agents=400, draws=1)
     given = Setting(agents=400, draws=1)

@@ -36,8 +36,6 @@ from cotenant.solvers.colocation import (
     find_stable,
     optimal,
 )
-from cotenant.solvers.colocation.matching import MatchingLimits
-from cotenant.solvers.colocation.penalty import OptimalLimits
 from cotenant.solvers.colocation.stable import stable
 from cotenant.solvers.outcome import Outcome, Status, Stop
 
@@ -122,38 +120,6 @@ def test_fair_equals_enumeration_on_both_levels(
         assert second["value"] == pytest.approx(
             expected.penalty_at_slack(first["value"]), abs=CLOSE
         ), instance.name
-
-
-@pytest.mark.slow
-@pytest.mark.sampled(8)
-@pytest.mark.parametrize("size", [1e-3, 1e-6, 1e-9, 1e-12])
-@pytest.mark.parametrize("engine", ENGINES)
-def test_optimum_does_not_depend_on_penalty_unit(
-    reference: ModuleType, engine: str, size: float
-) -> None:
-    for given in colocations(range(11_100, 11_110)):
-        instance = given.without_intervals(
-            penalty=given.penalty * size,
-            unpaired=None if given.unpaired is None else given.unpaired * size,
-        )
-        expected, near = reference.best(given), CLOSE * instance.largest_penalty
-        if expected.least_penalty is None:
-            continue
-        cheapest = optimal(instance, engine=engine)
-        assert cheapest.status is Status.OPTIMAL, instance.name
-        least = expected.least_penalty * size
-        assert cheapest.bound == pytest.approx(least, rel=0, abs=near)
-        assert cheapest.trace[-1][1] == pytest.approx(least, rel=0, abs=near)
-        if expected.least_slack is None:
-            continue
-        found = fair(instance, engine=engine)
-        assert found.status is Status.OPTIMAL, instance.name
-        assert found.bound == pytest.approx(expected.least_slack * size, rel=0, abs=near)
-        first, second = found.certificate["levels"]
-        least = expected.penalty_at_slack(first["value"] / size) * size
-        assert second["value"] == pytest.approx(least, rel=0, abs=near), instance.name
-        limited = fair(instance, slack=first["value"] + near, engine=engine)
-        assert attribution_slack(instance, limited.solution) <= first["value"] + 2 * near
 
 
 @pytest.mark.sampled(2)
@@ -258,60 +224,7 @@ def test_both_engines_agree_on_a_thousand_agents_of_twenty_types(seed: int) -> N
     assert left.bound == pytest.approx(right.bound, abs=1e-8)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("cuts", [True, False])
-def test_bound_covers_pairs_left_out_of_integer_program(cuts: bool) -> None:
-    """Begin it with next to no pairs, and without odd sets: the bound must not claim more than was
-    looked at.
-    """
-    routes = frozenset({"odd sets"} if cuts else ())
-    limits = OptimalLimits(matching=MatchingLimits(first_pairs=0, routes=routes))
-    for seed in range(25):
-        penalty = np.random.default_rng(seed).random((14, 14)).round(2)
-        instance = Colocation(penalty, np.ones(14, dtype=int))
-        found = optimal(instance, limits=limits)
-        assert found.status is Status.OPTIMAL
-        assert found.bound == pytest.approx(optimal(instance).bound, abs=1e-9), seed
-
-
 # Completing partial pairings
-
-
-@pytest.mark.slow
-def test_completion_of_partial_pairing_separates_fewest_pairs(reference: ModuleType) -> None:
-    """Against enumeration: the most agents of the partial pairing that any feasible pairing
-    keeps.
-    """
-    cornered = 0
-    for instance in colocations(range(15_000, 15_080)):
-        rng = np.random.default_rng(int(instance.name))
-        kinds = reference.agents_of(instance)
-        order, partner = rng.permutation(len(kinds)).tolist(), [-1] * len(kinds)
-        for i, j in zip(order[0:3:2], order[1:4:2], strict=False):
-            if instance.allowed[kinds[i], kinds[j]]:
-                partner[i], partner[j] = j, i
-        partial = Pairing.from_partners(kinds, partner, instance.types).replace(
-            single=np.zeros(instance.types, dtype=int)
-        )
-        wanted = partial.beside()
-
-        def kept(pairing: Pairing, wanted: Any = wanted) -> int:
-            return int(np.triu(np.minimum(pairing.beside(), wanted)).sum())
-
-        every = [
-            Pairing.from_partners(kinds, each, instance.types)
-            for each in reference.pairings(instance)
-        ]
-        if not every:
-            with pytest.raises(NoSolution):
-                complete(instance, partial)
-            continue
-        found = complete(instance, partial)
-        check(instance, found)
-        most = max(kept(pairing) for pairing in every)
-        cornered += most < kept(partial)
-        assert kept(found) == most, instance.name
-    assert cornered > 0
 
 
 def test_completion_of_partial_pairing_drops_forbidden_pairs() -> None:
@@ -352,38 +265,6 @@ def test_colocation_with_two_odd_components_is_infeasible() -> None:
 
 
 # Frontiers
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("number", numbers(15, 5))
-def test_colocation_frontiers_equal_enumeration(reference: ModuleType, number: int) -> None:
-    """With intervals of no width all three readings of alpha are one."""
-    seen = set()
-    for instance in colocations(range(16_000, 16_000 + number)):
-        if next(reference.pairings(instance), None) is None:
-            continue
-        known = instance.replace(low=instance.penalty, high=instance.penalty)
-        lines = [(one.fairness, one.points) for one in price_frontiers(known, points=4)]
-        lines += [("robust_alpha", each) for _, each in price_frontiers(known, points=4)[-1].beside]
-        seen |= {fairness for fairness, _ in lines}
-        for fairness, point in [(name, point) for name, points in lines for point in points]:
-            if fairness == "slack":
-                within = [
-                    reference.mean_penalty(instance, partner)
-                    for partner in reference.pairings(instance)
-                    if reference.slack(instance, partner) <= point.limit + 1e-9
-                ]
-                expected = min(within, default=None)
-            elif fairness == "robust_alpha":
-                expected = reference.best(instance, point.limit).penalty_by_blocking.get(0)
-            else:
-                expected = reference.best(instance).penalty_within(int(point.limit))
-            if expected is None:
-                assert (point.status, point.value) == (Status.INFEASIBLE, None)
-                continue
-            assert point.status is Status.OPTIMAL
-            assert point.value == pytest.approx(expected, abs=CLOSE), (instance.name, point.limit)
-    assert seen == {"blocking_pairs", "slack", "robust_alpha"}
 
 
 @pytest.mark.parametrize("seed", range(6))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -19,9 +18,7 @@ import cotenant
 from cotenant.analysis.elastic.rounds import play_rounds
 from cotenant.instances.elastic import Configured, Elastic, carried, elastic_csv, random
 from cotenant.instances.problem.errors import InfeasibleSolution, InvalidFile, InvalidInstance
-from cotenant.models.elastic import configuration_program
 from cotenant.solvers import elastic as solver
-from cotenant.solvers.engines import solve_program
 from cotenant.solvers.outcome import Clock, Status
 
 
@@ -38,63 +35,6 @@ def test_elastic_optima_equal_enumeration(block: int) -> None:
             assert outcome.bound >= float(best) * (1 - 1e-12)
             if method is solver.optimal:
                 assert (outcome.status, outcome.bound) == (Status.OPTIMAL, pytest.approx(best))
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("block", seeds(200, 1))
-def test_elastic_price_bound_equals_linear_program(block: int) -> None:
-    """Equal jobs, utilities of 0, kinds without devices, and prices at a kink among them."""
-    for seed in range(20 * block, 20 * block + 20):
-        rng = np.random.default_rng(seed)
-        jobs, kinds, most = rng.integers(1, 12), rng.integers(1, 4), rng.integers(1, 5)
-        devices = rng.integers(0, 9, kinds)
-        pairs = [(d, k) for d in range(kinds) for k in range(1, min(most, devices[d]) + 1)]
-        if not pairs:
-            continue
-        kind, workers = np.array(pairs).T
-        utility = rng.integers(0, 5, (jobs, len(pairs))).astype(float)
-        instance = Elastic(utility, devices, kind, workers, rng.integers(0, 3, jobs) + 1)
-        found = solver.price_devices(instance, instance.utility, Clock())
-        program, *_ = configuration_program(instance, instance.utility)
-        relaxed = solve_program(
-            replace(program, integer=program.integer & False, upper=program.upper + np.inf)
-        )
-        assert found.bound == pytest.approx(-relaxed.objective, rel=1e-7, abs=1e-9)
-        assert found.lower <= found.bound * (1 + 1e-12) + 1e-12
-
-
-def next_rounds(instance: Elastic, rng: np.random.Generator) -> list[Elastic]:
-    """Instances that begin with the round of this one: utilities, jobs, devices and kinds change."""
-    jobs, other = len(instance.count), rng.permutation(len(instance.count))
-    utility = np.where(rng.random((jobs, 1)) < 0.3, 0.5 * instance.utility, instance.utility)
-    names = tuple(np.array(instance.names)[other])
-    few = instance.kind == instance.kind[0]
-    return [
-        instance.replace(utility=utility),
-        instance.replace(utility=instance.utility[other], count=instance.count[other], names=names),
-        instance.replace(
-            utility=instance.utility[other[: jobs // 2 + 1]],
-            count=np.maximum(instance.count[: jobs // 2 + 1], 1),
-            names=tuple(f"new {name}" for name in names[: jobs // 2 + 1]),
-        ),
-        instance.replace(devices=2 * instance.devices),
-        instance.replace(
-            utility=instance.utility[:, few], workers=instance.workers[few], kind=instance.kind[few]
-        ),
-    ]  # fmt: skip
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("block", seeds(30, 1))
-def test_result_of_previous_round_does_not_change_bound(block: int) -> None:
-    for seed in range(5 * block, 5 * block + 5):
-        rng = np.random.default_rng(seed)
-        first = elastic(rng)
-        before = cotenant.solve(first, "optimal")
-        for now in next_rounds(first, rng):
-            answer = cotenant.solve(now, "optimal", start=before)
-            assert answer.bound == pytest.approx(cotenant.solve(now, "optimal").bound)
-            assert answer.bound >= float(best_of_all(now)[0]) * (1 - 1e-12)
 
 
 def test_jobs_keep_configuration_of_previous_round() -> None:

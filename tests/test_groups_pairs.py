@@ -73,16 +73,17 @@ def test_groups_of_two_equal_colocation_for_hundreds(jobs: int, machines: int) -
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seeds", [range(12), pytest.param(range(12, 400), marks=pytest.mark.slow)])
-def test_proved_group_bound_equals_enumeration(seeds: range) -> None:
+@pytest.mark.parametrize("draw", [different, drawn])
+@pytest.mark.parametrize("seeds", [range(20), pytest.param(range(20, 400), marks=pytest.mark.slow)])
+def test_proved_group_bound_equals_enumeration(seeds: range, draw: Any) -> None:
     by_pairs = 0
     for seed in seeds:
-        proof, every = proved(different(seed), "optimal"), every_cost(different(seed))
+        proof, every = proved(draw(seed), "optimal"), every_cost(draw(seed))
         kind = proof.document["claim"]["claim_kind"]
         assert kind == ("optimal" if every else "infeasible"), seed
         assert not every or proof.bound == min(every), seed
         by_pairs += proof.document["steps"][0]["kind"] == "dual"
-    assert by_pairs > len(seeds) // 2
+    assert by_pairs > (len(seeds) // 2 if draw is different else 0)
 
 
 def in_pairs(seed: int) -> Groups | None:

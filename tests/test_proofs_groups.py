@@ -24,18 +24,6 @@ def document_of(instance: Any) -> Document:
     return document
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("seeds", [range(36), pytest.param(range(36, 600), marks=pytest.mark.slow)])
-def test_proved_group_bound_equals_enumeration(seeds: range) -> None:
-    none = 0
-    for seed in seeds:
-        proof, every = proved(drawn(seed), "optimal"), every_cost(drawn(seed))
-        none += not every
-        assert proof.sentence.endswith(": optimal" if every else "there is no answer at all"), seed
-        assert not every or proof.bound == min(every), seed
-    assert none > 0
-
-
 @pytest.mark.parametrize("seed", range(9))
 def test_group_proof_of_any_prices_gives_valid_bound(seed: int) -> None:
     instance, rng = drawn(seed), np.random.default_rng(seed)

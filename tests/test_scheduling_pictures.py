@@ -19,7 +19,7 @@ from cotenant.analysis.scheduling.frontier import price_frontiers
 from cotenant.analysis.scheduling.metrics import metrics
 from cotenant.analysis.scheduling.pictures import pictures, record
 from cotenant.baselines.scheduling import fifo, round_robin
-from cotenant.instances.scheduling import Schedule, Scheduling, check, utilities
+from cotenant.instances.scheduling import Schedule, Scheduling
 from cotenant.instances.scheduling.gadgets import figure_7
 from cotenant.models.scheduling import Nearness
 from cotenant.solvers.outcome import Status, Stop
@@ -85,23 +85,6 @@ def unit(instance: Scheduling, objective: Objective) -> float:
     """What a unit of work, or of utility, is of the objective."""
     room = instance.total_machines * instance.horizon
     return 1 / room if objective == "utilization" else 1.0
-
-
-@pytest.mark.slow
-@pytest.mark.sampled(2)
-@pytest.mark.parametrize("objective", OBJECTIVES)
-def test_most_efficient_schedule_near_utilities_equals_enumeration(objective: Objective) -> None:
-    for instance in tiny_instances(3, 6):
-        fair = ref(instance).solution
-        given = utilities(instance, fair)
-        for most in (0, 1, 4, 15, 1000):
-            outcome = most_near(instance, objective, Nearness(given, most), start=fair)
-            check(instance, outcome.solution)
-            expected = best(instance, objective, given, most)
-            assert worth(instance, outcome.solution, objective) == expected
-            assert int(np.abs(utilities(instance, outcome.solution) - given).sum()) <= most
-            assert outcome.status is Status.OPTIMAL
-            assert outcome.bound == pytest.approx(expected * unit(instance, objective), rel=1e-12)
 
 
 @pytest.mark.slow

@@ -119,7 +119,7 @@ FAULTS = r"""
 + unsure=node.unsure
 
 @ cluster/plan/search.py: a pod of a gang may wait
-? advice_gpus::test_gang_is_admitted_completely_or_not
+? advice_gpus::test_gang_is_admitted_with_all_its_pods_or_none
 - return with_waiting(plan, number)
 + return with_waiting(plan, number + 1)
 
@@ -239,7 +239,7 @@ FAULTS = r"""
 + (several, highest[level[above_first]], -each[above_first]),
 
 @ models/admission/arrays.py: one job less than asked for is enough
-? admission_exact::test_speeds_with_many_decimals_are_optimal_by_every_engine
+? admission_exact::test_admission_with_long_decimals_is_optimal_by_every_engine
 - rows.row(x, lower=float(least_jobs))
 + rows.row(x, lower=float(least_jobs) - 1.0)
 
@@ -449,12 +449,12 @@ FAULTS = r"""
 + done = all(point.status is not Status.FEASIBLE for
 
 @ analysis/packing/metrics.py: servers that are not used do not count in the utilization
-? packing_analysis::test_unused_servers_count_where_their_number_is_fixed
+? packing_analysis::test_packing_metrics_count_unused_servers_of_fixed_clusters
 - number = instance.server_count.astype(np.int64) if fixed else used
 + number = used
 
 @ analysis/colocation/metrics.py: a penalty of just ten percent is tolerated
-? colocation_analysis::test_penalty_equal_to_tolerance_is_outside_it
+? colocation_analysis::test_threshold_policy_rejects_penalty_equal_to_tolerance
 - number[value < TOLERATED]
 + number[value <= TOLERATED]
 
@@ -474,7 +474,7 @@ FAULTS = r"""
 + if evicted[key] > 1 + max(budget.allowed,
 
 @ cluster/measure/statistics.py: a neighbor of half of the time counts less, not more
-? running_measure::test_loss_is_scaled_by_covered_time
+? running_measure::test_measured_loss_is_divided_by_share_of_time_beside_other_job
 - rate = 1 - (1 - alone / seconds) / covered
 + rate = 1 - (1 - alone / seconds) * covered
 
@@ -674,7 +674,7 @@ FAULTS = r"""
 + math.floor(clock)
 
 @ instances/scheduling/formats.py: processors used that are 0 count, whatever was asked for
-? scheduling_logs::test_swf_job_of_no_processors_used_has_those_asked_for
+? scheduling_logs::test_swf_job_without_used_processors_has_requested_processors
 - used = np.where(table[:, _USED] > 0,
 + used = np.where(table[:, _USED] >= 0,
 

@@ -128,7 +128,7 @@ def test_admission_optimum_equals_enumeration(seed: int, options: dict[str, Any]
 
 @pytest.mark.parametrize("method", [optimal, most_jobs])
 @pytest.mark.parametrize("engine", ["highs", "cp-sat"])
-def test_speeds_with_many_decimals_are_optimal_by_every_engine(method: Any, engine: str) -> None:
+def test_admission_with_long_decimals_is_optimal_by_every_engine(method: Any, engine: str) -> None:
     """CP-SAT's whole numbers must be fine enough: what rounding of speeds adds to its bound is no
     gap.
     """
@@ -347,7 +347,7 @@ def test_program_above_memory_limit_is_skipped_and_reported(
     assert outcome.bound is not None
 
 
-def test_engine_without_clock_runs_in_a_killed_process(engines: Callable[..., None]) -> None:
+def test_engine_ignoring_time_limit_runs_in_killable_process(engines: Callable[..., None]) -> None:
     deaf = Mock(return_value=STOPPED)
     engines(solve_in_subprocess=deaf)
     limits = AdmissionLimits(small=10**6, keeps_time=10)

@@ -90,7 +90,7 @@ def test_nodes_of_gang_are_cordoned_during_moves() -> None:
     assert only(gpus(given)).plan.left_pending["LeastAllocated"]
 
 
-def test_gang_is_admitted_completely_or_not() -> None:
+def test_gang_is_admitted_with_all_its_pods_or_none() -> None:
     given = state(*nodes(2, 2), runs("a-1", "n0", 1), *(waits(f"c-{n}", 1) for n in range(4)))
     gang = only(gpus(given))
     assert gang.plan is None

@@ -75,7 +75,7 @@ def test_proofs_do_not_depend_on_the_unit(name: str, method: str, factor: float)
         assert recheck(instance, result).broken == ()
 
 
-def test_bound_relatively_far_from_tiny_value_is_not_optimal() -> None:
+def test_tiny_value_relatively_far_from_bound_is_not_optimal() -> None:
     market = in_another_unit(cotenant.read("market/tiny"), 1e-9)
     assert isinstance(market, Market)
     best = cotenant.solve(market, "utilitarian").objective

@@ -177,7 +177,7 @@ def test_invalid_line_of_bounds_table_is_named(table: Path, field: str, value: o
         read_table(table)
 
 
-def test_concurrent_adds_lose_no_bounds_row(table: Path, tmp_path: Path) -> None:
+def test_concurrent_commands_bounds_add_lose_no_row(table: Path, tmp_path: Path) -> None:
     files = [cotenant.write(TINY.replace(name=f"n{n}"), tmp_path / f"{n}.json") for n in range(12)]
     with ThreadPoolExecutor(6) as pool:
         list(pool.map(lambda file: add(table, file), files))
@@ -198,7 +198,7 @@ for n in range(10_000):
 @pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT])
 @pytest.mark.parametrize("after", [1, 4])
-def test_killed_add_loses_no_bounds_row(
+def test_killed_command_bounds_add_loses_no_row(
     tmp_path: Path, table: Path, after: int, number: int
 ) -> None:
     words = [sys.executable, "-c", ADDING, str(tmp_path)]
@@ -211,7 +211,7 @@ def test_killed_add_loses_no_bounds_row(
     assert add(table, NAME)["name"] == "tiny"
 
 
-def test_every_problem_has_a_bounds_question(table: Path) -> None:
+def test_every_problem_has_a_question_in_tables_of_bounds(table: Path) -> None:
     for problem in PROBLEM_NAMES:
         assert add(table, f"{problem}/tiny")["question"] in methods_of(problem)
 

@@ -35,7 +35,7 @@ def two_workers() -> Iterator[str]:
 
 
 @pytest.mark.slow
-def test_rows_of_dask_workers_equal_those_of_this_process(two_workers: str, tmp_path: Path) -> None:
+def test_rows_of_dask_workers_equal_rows_of_this_process(two_workers: str, tmp_path: Path) -> None:
     methods = ["optimal", "stable", "SMR", "threshold", bad.in_order]
     settings: dict[str, Any] = {"seeds": range(2), "options": {"alpha": 0.01}}
     instances = [TINY, TINY.replace(penalty=TINY.penalty / 2)]

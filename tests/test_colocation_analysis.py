@@ -60,7 +60,7 @@ def random_cases(number: int) -> Iterator[tuple[Colocation, Pairing]]:
 # --- recommender ----------------------------------------------------------------------------------
 
 
-def test_penalty_equal_to_tolerance_is_outside_it() -> None:
+def test_threshold_policy_rejects_penalty_equal_to_tolerance() -> None:
     instance = made([[0.1, 0.1], [0.09, 0.0]], [1, 1])
     assert metrics(instance, paired([0], [1], [1], [0, 0]))["within_tolerance"] == 0.5
 

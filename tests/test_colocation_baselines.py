@@ -207,7 +207,7 @@ def twin_greedy(instance: Colocation, tolerance: float | None = None) -> Pairing
 
 @pytest.mark.slow
 @pytest.mark.parametrize("tolerance", [None, 0.10])
-def test_greedy_and_threshold_over_types_equal_their_agent_by_agent_twins(
+def test_greedy_and_threshold_over_types_equal_agent_by_agent_implementations(
     tolerance: float | None,
 ) -> None:
     compared = 0
@@ -222,7 +222,7 @@ def test_greedy_and_threshold_over_types_equal_their_agent_by_agent_twins(
 
 
 @pytest.mark.parametrize("order", ["index", "random"])
-def test_greedy_fill_over_types_equals_its_agent_by_agent_twin(order: Any) -> None:
+def test_greedy_fill_over_types_equals_agent_by_agent_implementation(order: Any) -> None:
     for seed, instance in enumerate(colocations(range(9_000, 9_100))):
         if not np.isfinite(instance.penalty[np.ix_(instance.count > 0, instance.count > 0)]).all():
             continue
@@ -324,7 +324,7 @@ def test_irving_on_types_equals_irving_on_agents() -> None:
     assert rotations > 100
 
 
-def test_roommates_refuses_what_is_too_large_before_it_begins() -> None:
+def test_roommates_policy_refuses_too_large_instance_before_any_work() -> None:
     instance = made(np.random.default_rng(0).random((4, 4)), [10_000] * 4)
     with refused(InvalidOption):
         roommates(instance, ties="own")

@@ -196,7 +196,7 @@ def test_optimal_pairing_keeps_limit_on_single_jobs_at_ties(
     equals(instance, by_networkx(instance))
 
 
-def test_blossom_proof_of_long_decimals_within_rounding() -> None:
+def test_blossom_bound_of_long_decimals_is_below_optimum_by_rounding_only() -> None:
     """Seventeen digits are no exact whole numbers of the search: each agent's are rounded down."""
     for seed in range(4):
         penalty = np.random.default_rng(seed).random((30, 30))

@@ -39,7 +39,7 @@ def contention(types: int, agents: int, seed: int) -> Colocation:
     return Colocation(penalty, count, bandwidth=rng.uniform(0.1, 20, types))
 
 
-def test_steps_without_clock_are_skipped_near_time_limit() -> None:
+def test_steps_that_cannot_be_stopped_are_skipped_near_time_limit() -> None:
     given = cotenant.read("colocation/preferences-100")
     whole, begun = least_penalty_bound(given), stable(given, time_limit=60.0)
     assert "second_level" in begun.certificate
@@ -108,7 +108,7 @@ def test_optimal_without_time_for_its_tables_gives_a_start_and_a_bound(engine: A
     assert without.status is Status.OPTIMAL
 
 
-def test_stable_refuses_more_types_than_memory_holds_lists_for_before_any_work() -> None:
+def test_stable_refuses_types_whose_lists_exceed_memory_before_any_work() -> None:
     """Else it would say that there is no pairing."""
     star = np.where(np.arange(4) * np.arange(4)[:, None], np.inf, 0.1)
     instance = Colocation(star, np.ones(4))

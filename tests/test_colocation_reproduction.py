@@ -141,7 +141,7 @@ def test_figure_7_without_stable_pairing_draws_only_policies(tmp_path: Path) -> 
     assert len(chart(parts, "colocation-figure-7-stable").series) == 3
 
 
-def test_odd_population_and_form_without_matrix_are_refused() -> None:
+def test_odd_population_and_matrix_format_without_matrix_are_refused() -> None:
     with refused(InvalidOption):
         figure_7(agents=7)
     with refused(InvalidOption):

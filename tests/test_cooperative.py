@@ -99,7 +99,7 @@ def test_prenucleolus_may_violate_individual_rationality() -> None:
 
 
 @pytest.mark.parametrize("seed", range(6))
-def test_nucleolus_of_claims_and_runways_follows_their_rules(seed: int) -> None:
+def test_nucleolus_of_claims_and_runway_games_equals_published_rules(seed: int) -> None:
     rng = random.Random(seed)
     players = rng.randint(2, 8)
     claims = [rng.randint(1, 50) for _ in range(players)]
@@ -115,7 +115,7 @@ def test_nucleolus_of_claims_and_runways_follows_their_rules(seed: int) -> None:
 
 
 @pytest.mark.parametrize("number", numbers(2_000, 20))
-def test_nucleolus_equals_second_route_in_fractions(number: int) -> None:
+def test_nucleolus_equals_second_method_in_fractions(number: int) -> None:
     rng, compared = random.Random(number), 0
     while compared < number:
         values = drawn(rng)
@@ -249,7 +249,7 @@ FORGED: dict[str, Callable[[Document], object]] = {
 
 
 @pytest.mark.parametrize("change", FORGED.values(), ids=FORGED)
-def test_a_forged_certificate_is_refused(change: Callable[[Document], object]) -> None:
+def test_forged_nucleolus_certificate_is_refused(change: Callable[[Document], object]) -> None:
     content, proof = estate()
     forged = json.loads(json.dumps(proof))
     change(forged)
@@ -363,7 +363,7 @@ def test_costs_of_the_tennessee_valley_are_shared_as_published(tmp_path: Path) -
     assert found["divisions"]["Shapley"]["in_core"]
 
 
-def test_runway_costs_are_shared_by_littlechild_and_owen_and_proved(tmp_path: Path) -> None:
+def test_runway_nucleolus_equals_littlechild_owen_formula_and_is_proved(tmp_path: Path) -> None:
     runways = [12, 20, 32]
     costs = {
         " ".join(str(i) for i in range(3) if mask >> i & 1): max(

@@ -99,7 +99,7 @@ def test_deferred_acceptance_is_stable_and_proposer_optimal(many: bool, ties: bo
     assert several or many  # the seeds must put optimality to the test
 
 
-def test_deferred_acceptance_log_is_complete_and_harmless() -> None:
+def test_deferred_acceptance_with_log_has_every_round_and_the_same_result() -> None:
     for seed in range(20):
         cost, score, quota = market(seed, 9, 6, many=True, ties=True)
         supply = np.random.default_rng(seed).integers(0, 5, 9)

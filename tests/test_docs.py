@@ -129,7 +129,7 @@ def plain(text: str) -> str:
 
 
 @pytest.mark.parametrize("page", GUIDE, ids=name_of)
-def test_guide_page_has_code_by_line_16_the_sections_and_1500_words(page: Path) -> None:
+def test_guide_page_has_code_by_line_16_all_sections_and_at_most_1500_words(page: Path) -> None:
     text = page.read_text()
     lines = text.splitlines()
     assert [line[3:] for line in lines if line.startswith("## ")] == SECTIONS
@@ -239,7 +239,7 @@ def test_front_page_picture_equals_method_results() -> None:
     assert cover.FILE.read_text() == cover.drawn(cover.measured())
 
 
-def test_readme_has_at_most_700_words_and_docs_90000() -> None:
+def test_readme_has_at_most_700_words_and_docs_at_most_90000() -> None:
     assert len((ROOT / "README.md").read_text().split()) <= 700
     assert sum(len(page.read_text().split()) for page in SITE) <= 90_000
 

@@ -107,7 +107,7 @@ def test_integer_program_that_highs_1_14_got_wrong_has_its_optimum(engine: str) 
     assert (answer.status, answer.objective) == (Status.OPTIMAL, pytest.approx(9.0))
 
 
-def test_program_after_highs_presolve_error_is_solved_anew() -> None:
+def test_program_with_highs_presolve_error_is_solved_again() -> None:
     """HiGHS 1.16 ends with an error at these tolerances, and leaves the bound 0; the optimum is -8."""
     rows = [
         ([0, 5, -9, 0], -np.inf, -8.5), ([-2, -4, 1, 3], -3, -1.25),
@@ -232,7 +232,7 @@ def test_bound_of_program_translated_for_cp_sat_is_valid(number: int) -> None:
         assert answer.objective == pytest.approx(expected, rel=1e-5, abs=1e-8)
 
 
-def test_numbers_beyond_64_bits_are_refused_not_wrapped() -> None:
+def test_engines_refuse_numbers_beyond_64_bits() -> None:
     program = program_of(2, ([1e14, 1.0], -np.inf, 1e15), upper=10**6, integer=True)
     with refused(EngineError):
         solve_program(program, engine="cp-sat")
@@ -254,7 +254,7 @@ def test_engine_claim_is_checked_by_its_point() -> None:
         assert word != "above the value" or settled.bound is None
 
 
-def test_difference_of_one_agent_in_a_million_is_resolved() -> None:
+def test_engines_distinguish_one_agent_in_a_million() -> None:
     row = ([1.0, -1e6], -np.inf, 0.0)
     assert not program_of(2, row, upper=[1e6, 1], integer=True).holds([1.0, 0.0])
 

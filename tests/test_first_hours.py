@@ -84,7 +84,9 @@ def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.mark.parametrize("call", IN_PYTHON, ids=range(len(IN_PYTHON)))
-def test_python_mistakes_name_argument_and_cure(call: Callable[[], object], files: Path) -> None:
+def test_errors_of_wrong_calls_name_argument_and_cure(
+    call: Callable[[], object], files: Path
+) -> None:
     with refused(CotenantError) as caught:
         call()
     assert len(str(caught.value)) < 400
@@ -112,7 +114,7 @@ def test_colocation_from_frame_reads_slowdowns_and_refuses_missing_pairs() -> No
 
 
 @pytest.mark.parametrize("slowdown", [1.1, 0.98])
-def test_slowdowns_given_as_penalties_name_the_right_reader(
+def test_error_for_slowdowns_given_as_penalties_names_right_reader(
     slowdown: float, tmp_path: Path
 ) -> None:
     path = tmp_path / "s.csv"

@@ -48,7 +48,7 @@ def test_answer_table_of_pairs_completes_single_jobs(tmp_path: Path) -> None:
     ("text", "code"),
     [(PAIRS, 0), ("job,beside\nx264,regression\n", 1), ('{"solution": {"first": [0]}}', None)],
 )
-def test_check_accepts_refuses_or_rejects_external_answers(tmp_path, text, code) -> None:
+def test_check_gives_verdict_on_every_kind_of_external_answer(tmp_path, text, code) -> None:
     path = tmp_path / "a.csv"
     path.write_text(text)
     done = CliRunner().invoke(app, ["check", "colocation/tiny", str(path), "--json"])

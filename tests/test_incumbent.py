@@ -70,7 +70,7 @@ def test_incumbent_refuses_infeasible_answers() -> None:
     assert search.finish().stop is Stop.INTERRUPTED
 
 
-def test_bound_without_answer_is_compared_with_scale() -> None:
+def test_incumbent_without_answer_accepts_bounds_and_closes_at_optimum() -> None:
     def last(*news: object) -> None:
         raise KeyboardInterrupt
 

@@ -166,7 +166,7 @@ def test_every_fisher_route_alone_reaches_same_prices(routes: Any) -> None:
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_equilibrium_is_envy_free_and_sharing_incentive(seed: int) -> None:
+def test_equilibrium_is_envy_free_and_has_sharing_incentive(seed: int) -> None:
     market = drawn(seed, groups=3)
     found = cotenant.solve(market, "fisher").metrics
     assert found["envy_index"] == pytest.approx(1, abs=1e-7)

@@ -187,7 +187,7 @@ def test_guaranteed_search_at_time_limit_is_valid(seconds: float) -> None:
 
 
 @pytest.mark.slow
-def test_discontinuous_markets_without_program_are_unproved(engines: Any) -> None:
+def test_frontier_of_market_without_convex_engine_has_valid_statuses(engines: Any) -> None:
     engines(solve_convex=lambda *_, **__: ConvexAnswer(Status.UNKNOWN, Stop.FINISHED, None, ""))
     for seed in (1, 2, 4, 5):
         (found,) = price_frontiers(drawn(seed))

@@ -114,7 +114,7 @@ MISTAKES: list[tuple[str, tuple[str, ...]]] = [
 
 
 @pytest.mark.parametrize(("command", "words"), MISTAKES, ids=[command for command, _ in MISTAKES])
-def test_mistakes_name_value_seen_and_cure(
+def test_errors_of_wrong_input_name_value_seen_and_cure(
     command: str, words: tuple[str, ...], files: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(files)
@@ -124,7 +124,7 @@ def test_mistakes_name_value_seen_and_cure(
     assert "Traceback" not in done.stderr
 
 
-def test_too_long_file_names_limit_and_variable(
+def test_error_for_too_long_file_names_limit_and_variable(
     files: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(files)
@@ -135,7 +135,7 @@ def test_too_long_file_names_limit_and_variable(
     assert f"{LIMIT_VARIABLE}={size}MB" in done.stderr
 
 
-def test_too_few_hosts_explain_missing_count_column(
+def test_error_for_too_few_hosts_explains_missing_count_column(
     files: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(files)

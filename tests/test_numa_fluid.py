@@ -191,7 +191,7 @@ def test_fluid_repairs_flow_slightly_below_maximum(
     assert fluid_power(instance, throughput=most).status is Status.OPTIMAL
 
 
-def test_value_between_flow_and_price_bound_is_consistent() -> None:
+def test_stored_result_without_answer_at_other_throughput_is_consistent() -> None:
     instance = cotenant.read("numa/kmeans-hot-memory")
     document = cotenant.solve(instance, "fluid-power", throughput=1e6).document()
     asked = {"throughput": 3000.0}

@@ -67,7 +67,7 @@ def test_table_4_2_has_twenty_benchmarks_by_intensity() -> None:
     assert all(entry.pcie >= entry.ht1 >= 1 for entry in BENCHMARKS)
 
 
-def test_hot_data_share_leaves_rest_even() -> None:
+def test_hot_data_leave_equal_shares_to_other_memories() -> None:
     memory, blade = (
         blade_server(data="hot-memory", hot=0.4),
         blade_server(data="hot-blade", hot=0.5),

@@ -206,7 +206,7 @@ def test_unsustainable_load_is_reported_first(rate: float) -> None:
     assert "link_power" not in result.metrics
 
 
-def test_deterministic_full_load_is_stable_random_is_not() -> None:
+def test_full_load_is_stable_if_deterministic_and_unstable_if_random() -> None:
     laws = {"law": "deterministic", "arrival_law": "deterministic"}
     server = free(100.0, blades=1, rows=1, columns=1, cores=4, **laws)
     run = solved(server, "IB", tasks=2000)

@@ -187,7 +187,7 @@ def test_drf_treats_exactly_equal_dominant_shares_as_ties() -> None:
 
 
 @pytest.mark.parametrize(("servers", "expected"), [([4], 0.25), ([np.inf], 1.0)])
-def test_unused_servers_count_where_their_number_is_fixed(
+def test_packing_metrics_count_unused_servers_of_fixed_clusters(
     servers: list[float], expected: float
 ) -> None:
     instance = Packing([[2]], [[1]], request=[2], servers=servers)

@@ -108,7 +108,7 @@ def one_server(free: int, **fields: object) -> Packing:
     )  # fmt: skip
 
 
-def test_typical_vm_types_are_most_requested_scored_types():
+def test_typical_vm_types_merge_equal_types_and_keep_most_requested():
     given = Packing(
         capacity=[[9, 9]], demand=[[2, 1], [2, 5], [1, 1], [3, 1]], request=[3, 2, 4, 1],
         servers=[9], partial=True, cards=[2], card_units=10, card_share=[4, 4, 4, 4],

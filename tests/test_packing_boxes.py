@@ -99,7 +99,7 @@ def test_game_beyond_memory_is_refused_before_listing_states() -> None:
 
 
 @pytest.mark.parametrize("number", numbers(400, 20))
-def test_state_count_estimate_is_lower_bound(brute: Any, number: int) -> None:
+def test_estimated_number_of_game_states_is_lower_bound(brute: Any, number: int) -> None:
     rng, close = np.random.default_rng(7), 0
     for _ in range(number):
         space = drawn(brute, rng, near=False)

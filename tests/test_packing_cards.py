@@ -379,7 +379,7 @@ def just_enough_room(seed: int) -> Packing:
 
 
 @pytest.mark.parametrize("seed", [3, 8, 10, 11])
-def test_reduced_room_prices_leave_fewer_open_cards(seed: int) -> None:
+def test_max_gpus_at_prices_of_reduced_capacity_allocates_more_cards(seed: int) -> None:
     instance = just_enough_room(seed)
     units = 1000 * instance.card_demand + instance.card_share
     taken = []

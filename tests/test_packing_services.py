@@ -142,7 +142,7 @@ def test_answer_below_service_rate_is_refused() -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("few", [{"listed_patterns": 0}, {"listed_mixes": 1}])
-def test_services_with_too_many_fillings_are_valid(
+def test_services_with_too_many_fillings_have_valid_answer_and_bound(
     few: dict[str, int],
 ) -> None:
     for seed in range(30_000, 30_010):

@@ -293,7 +293,7 @@ PROVED: list[tuple[str, dict[str, Any], str]] = [
 @pytest.mark.sampled(2)
 @pytest.mark.parametrize(("method", "options", "name"), PROVED, ids=lambda given: str(given))
 @pytest.mark.parametrize("number", numbers(300, 4))
-def test_preference_proofs_accept_truth_and_refuse_better(
+def test_preference_proofs_of_true_claims_are_accepted_and_better_claims_refused(
     method: str, options: dict[str, Any], name: str, number: int, tmp_path: Path
 ) -> None:
     refusals = 0

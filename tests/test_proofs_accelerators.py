@@ -41,7 +41,7 @@ QUESTIONS: tuple[tuple[str, dict[str, float]], ...] = (
 
 
 @pytest.mark.parametrize("seed", seeds(60, 8))
-def test_solver_results_are_certified(seed: int) -> None:
+def test_accelerator_results_of_every_method_are_certified(seed: int) -> None:
     instance = drawn(seed)
     for method, options in QUESTIONS:
         outcome = cotenant.solve(instance, method, **options)
@@ -55,7 +55,7 @@ def test_solver_results_are_certified(seed: int) -> None:
             assert abs(level.value - level.bound) <= Fraction(1, 10**8) * (1 + abs(level.value))
 
 
-def test_proof_without_deadlines_is_refused_with_them() -> None:
+def test_proof_for_jobs_without_deadlines_is_refused_for_jobs_with_deadlines() -> None:
     instance = tiny().replace(deadline=[3000, np.inf])
     proof = proved(instance, "min-cost", least=0.5)
     cheaper = proved(tiny(), "min-cost", least=0.5)
@@ -207,7 +207,7 @@ def test_covering_prices_are_accepted_and_rounded_to_no_smaller_bound(seed: int)
         assert total <= Fraction(most_worth(instance, covered)) <= total * (1 + Fraction(1, 10**13))
 
 
-def test_achievable_ratio_is_not_excluded() -> None:
+def test_prices_do_not_exclude_achievable_finish_time_ratio() -> None:
     instance = tiny()
     proof = proved(instance, "finish-time")
     [step] = proof.document["steps"]
@@ -295,7 +295,7 @@ def test_hierarchical_first_level_covers_all_types() -> None:
 
 
 @pytest.mark.parametrize("change", LEVELS.values(), ids=LEVELS)
-def test_invalid_levels_are_refused(change: Any) -> None:
+def test_invalid_levels_of_accelerators_proof_are_refused(change: Any) -> None:
     proof = proved(drawn(4), "leximin")
     assert len(proof.proof.levels) == 3
     proof.refuses(change)

@@ -223,7 +223,7 @@ FALSE: dict[str, Case] = {
 
 
 @pytest.mark.parametrize("name", TRUE)
-def test_unchanged_proof_beside_forged_one_is_accepted(name: str) -> None:
+def test_true_proof_of_each_audited_kind_is_accepted(name: str) -> None:
     document, method, claims, parts = TRUE[name]
     approved(judge(document, method, *claims, **parts))
 

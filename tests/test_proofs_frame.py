@@ -290,7 +290,7 @@ def test_prove_and_verify_commands_agree(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_replay_proof_names_what_is_replayed(tmp_path: Path) -> None:
+def test_sentence_on_proof_by_recomputation_names_recomputed_schedules(tmp_path: Path) -> None:
     again = [m for m in catalog.METHODS if m.proof_producer.startswith("solvers.proofs.recompute:")]
     assert [m for m in catalog.METHODS if m.replayed] == again
     game = read("packing/paper-example")

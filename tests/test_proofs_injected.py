@@ -91,7 +91,7 @@ def better(claim: Document) -> str:
 
 @pytest.mark.sampled(2)
 @pytest.mark.parametrize(("problem", "name"), METHODS)
-def test_bound_beyond_what_steps_prove_is_refused(problem: str, name: str) -> None:
+def test_claimed_bound_above_proved_bound_is_refused(problem: str, name: str) -> None:
     instance, outcome, proof = smallest(problem, name)
     # the method says more than is true: its producer proves no more than before
     up = proof.document["claim"]["sense"] == "max"

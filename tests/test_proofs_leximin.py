@@ -141,7 +141,7 @@ def test_random_trees_never_prove_false_levels(seed: int) -> None:
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_user_at_goal_meets_it_exactly(seed: int) -> None:
+def test_user_with_utility_equal_to_goal_meets_goal(seed: int) -> None:
     boxes, tiny = boxes_of(seed, whole(every(seed)[0][0])), Fraction(1, 10**60)
     for cores, _ in every(seed)[::5]:
         numbers = whole(cores)
@@ -195,7 +195,7 @@ def test_leximin_at_time_limit_zero_is_bounded_by_weights(seed: int) -> None:
             level_of(dict(level.steps[0]), dict(level.steps[0]))
 
 
-def test_two_jobs_of_user_on_server_stay_claimed() -> None:
+def test_leximin_of_user_with_two_jobs_on_one_server_stays_claimed() -> None:
     market = Market(
         capacity=[4.0], budget=[1.0, 1.0], user=[0, 0, 1], server=[0, 0, 0],
         parallel_fraction=[0.5, 0.6, 0.7], work=[1.0, 1.0, 1.0], name="twice",

@@ -97,7 +97,7 @@ def test_zero_nash_welfare_has_no_tree() -> None:
 @pytest.mark.slow
 @pytest.mark.sampled(3)
 @pytest.mark.parametrize("seed", range(4))
-def test_any_leaves_bound_nash_welfare(seed: int) -> None:
+def test_any_tree_leaves_give_valid_bound_on_nash_welfare(seed: int) -> None:
     """Whatever is near, and whatever prices are: no bound is below the best of whole cores."""
     market, rng = drawn(seed), np.random.default_rng(seed)
     proof = proved(market, "nash-welfare", whole=True)
@@ -152,7 +152,7 @@ def test_proof_keeps_cores_of_nearly_serial_job(fraction: float) -> None:
         assert off(proof) <= (1e-8 if method == "fisher" else 1e-9)
 
 
-def test_huge_market_numbers_stay_claimed() -> None:
+def test_equilibrium_of_market_with_huge_numbers_stays_claimed() -> None:
     def attempt(*_: object) -> Proof:
         raise Refused("a welfare is beyond 2^4000")
 

@@ -83,12 +83,12 @@ def test_tree_over_fillings_improves_relaxation() -> None:
 
 
 @pytest.mark.parametrize("number", range(1, 11))
-def test_caprara_and_toth_are_certified(number: int) -> None:
+def test_caprara_toth_optima_are_certified(number: int) -> None:
     instance = caprara_toth(number=number, items=24, rng=np.random.default_rng(1))
     assert proved(instance, "min-servers").sentence.endswith("optimal")
 
 
-def test_false_infeasibility_is_not_certified() -> None:
+def test_false_packing_infeasibility_is_not_certified() -> None:
     none = Outcome(None, None, Status.INFEASIBLE)
     with pytest.raises(Exception, match="not proved"):
         proved(packing(0), "min-servers", none)
@@ -166,7 +166,7 @@ def test_share_level_program_is_feasible_iff_placement_is_better(seed: int) -> N
             assert (tree_step(shares.program(level), None, Clock()) is None) == better
 
 
-def test_share_bound_exceeded_by_others_is_refused() -> None:
+def test_share_bound_below_achievable_share_is_refused() -> None:
     proof = proved(shared(1), "max-min-share")
     document, low = proof.document | {"witness": None}, str(proof.bound / 2)
     document["steps"][0]["above"] = low
@@ -229,7 +229,7 @@ def test_disutility_bound_holds_for_every_play() -> None:
 
 
 @pytest.mark.slow
-def test_non_play_has_no_disutility() -> None:
+def test_placement_that_is_no_play_has_no_disutility() -> None:
     instance = read("packing/vm-types-8")
     nothing = [0] * instance.types
     proved(instance, "joint-optimum").refuses(
@@ -238,7 +238,7 @@ def test_non_play_has_no_disutility() -> None:
 
 
 @pytest.mark.slow
-def test_other_placement_is_not_an_equilibrium() -> None:
+def test_algorithm_1_placement_is_refused_as_equilibrium() -> None:
     instance = read("packing/vm-types-8")
     given = fuga_algorithm_1(instance)
     proof = proved(instance, "FUGA")
@@ -261,7 +261,7 @@ def test_server_costs_too_large_for_prices_stay_claimed(tmp_path: Path) -> None:
     approved(proof.says)
 
 
-def test_utilities_are_compared_beyond_floats() -> None:
+def test_verifier_compares_utilities_closer_than_float_precision() -> None:
     play = Play.__new__(Play)
     play.roots, play.alpha, play.over = {}, 2, 1
     near = Fraction(10**60 + 1, 10**60)
@@ -290,7 +290,7 @@ def test_fractional_alpha_utilities_are_compared_exactly() -> None:
 
 
 @pytest.mark.parametrize("index", [2, 3, 5, 64])
-def test_roots_are_rounded_down(index: int) -> None:
+def test_verifier_rounds_roots_down(index: int) -> None:
     play = Play.__new__(Play)
     play.roots = {}
     rng = np.random.default_rng(index)

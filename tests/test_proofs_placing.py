@@ -103,7 +103,7 @@ def _tree(given: CheckedPacking, method: str, least: Best, below: int, each: boo
 @pytest.mark.parametrize(
     "first", [0, *(pytest.param(s, marks=pytest.mark.slow) for s in (400, 900))]
 )
-def test_placing_trees_are_valid_and_complete_by_servers(first: int) -> None:
+def test_placing_tree_exists_below_optimum_and_not_above(first: int) -> None:
     """Whatever a file says, the program holds the best placement."""
     for instance, optima in small(first, 10 if first == 0 else 60):
         if optima is None:

@@ -121,7 +121,7 @@ def of_types(types: int, agents: int, seed: int) -> dict[str, Any]:
 
 
 @pytest.mark.slow
-def test_both_levels_over_fifty_types_are_proved() -> None:
+def test_both_levels_of_stable_over_fifty_types_are_proved() -> None:
     proof = proved(of_types(50, 100, 1), "stable", alpha=0.01)
     assert proof.proof.complete
     assert len(json.dumps(proof.document)) < 20_000

@@ -235,7 +235,7 @@ def test_invalid_quanta_instances_and_answers_are_refused(tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize("text", ["ann,3,0\nbob,1,4\n", "quantum,ann,bob\nmon,3,1\ntue,0,4\n"])
-def test_quanta_csv_without_a_header_user_is_refused(tmp_path: Path, text: str) -> None:
+def test_quanta_csv_without_header_user_is_refused(tmp_path: Path, text: str) -> None:
     table = tmp_path / "demands.csv"
     table.write_text(text)
     with refused(InvalidFile):

@@ -343,7 +343,7 @@ def require_own_words(error: CotenantError) -> None:
 
 
 @pytest.mark.parametrize("form", FORMATS)
-def test_empty_file_is_refused_without_words_of_python(tmp_path: Path, form: str) -> None:
+def test_empty_file_is_refused_without_python_error_text(tmp_path: Path, form: str) -> None:
     given = {"horizon": 20} if form == "organizations-csv" else {}
     for option, text in BESIDE.items():
         (tmp_path / f"{option}.csv").write_text(text)
@@ -359,7 +359,7 @@ def test_empty_file_is_refused_without_words_of_python(tmp_path: Path, form: str
 
 
 @pytest.mark.parametrize("reader", [cotenant.read, game_document, Result.read, read_one_state])
-def test_empty_document_is_refused_without_words_of_python(
+def test_empty_document_is_refused_without_python_error_text(
     tmp_path: Path, reader: Callable[[Path], Any]
 ) -> None:
     for text in EMPTY:

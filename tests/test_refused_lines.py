@@ -41,7 +41,7 @@ def _ids(path: tuple[str, ...]) -> str:
 
 
 @pytest.mark.parametrize("path", COMMANDS, ids=_ids)
-def test_option_without_its_value_is_named_with_what_it_takes(path: tuple[str, ...]) -> None:
+def test_error_for_option_without_value_names_its_values(path: tuple[str, ...]) -> None:
     options = [
         name
         for each in COMMANDS[path].params
@@ -137,7 +137,7 @@ def test_method_of_another_problem_is_refused_by_problem() -> None:
 
 
 @pytest.mark.parametrize("words", [("solve", "-m", "optimal"), ("compare",)], ids=_ids)
-def test_method_option_without_dash_o_names_the_cure(words: tuple[str, ...]) -> None:
+def test_error_for_method_option_without_dash_o_names_cure(words: tuple[str, ...]) -> None:
     done = run(words[0], "colocation/tiny", *words[1:], "machines=3")
     assert done.returncode == 2
     assert done.stderr.endswith("an option of a method is written -o machines=3\n")

@@ -28,7 +28,7 @@ def test_picture_finding_is_short_last_sentence_of_alternative_text() -> None:
     assert long.endswith("list ...")
 
 
-def test_once_removes_equal_pictures() -> None:
+def test_pictures_with_equal_numbers_are_shown_once() -> None:
     other = replace(LINE, name="b", title="B")
     moved = replace(LINE, name="c", series=(Series("s", (0, 1), (1.0, 3.0)),))
     kept = once([LINE, other, moved])

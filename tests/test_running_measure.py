@@ -121,7 +121,7 @@ def test_new_round_begins_after_an_hour_without_runs(tmp_path: Path) -> None:
     assert found.rounds == LEAST_LOOKS + 1
 
 
-def test_noisy_machine_is_reported_hopeless(tmp_path: Path) -> None:
+def test_measurement_on_too_noisy_machine_stops_as_hopeless(tmp_path: Path) -> None:
     simulated = machine(noise=0.13)
     found = measure(simulated_jobs(3), tmp_path / "lab.db", machine=simulated)
     assert found.stop == "hopeless"
@@ -231,7 +231,7 @@ def test_prediction_interval_from_few_entries_is_unbounded() -> None:
     assert (high[~known] == 1).all()
 
 
-def test_loss_is_scaled_by_covered_time() -> None:
+def test_measured_loss_is_divided_by_share_of_time_beside_other_job() -> None:
     alone, penalty, covered = 10.0, 0.3, 0.9
     seconds = alone / (1 - penalty * covered)
     assert 1 - math.exp(-paired_loss(seconds, alone, covered)) == pytest.approx(penalty)
@@ -239,7 +239,7 @@ def test_loss_is_scaled_by_covered_time() -> None:
     assert paired_loss(0.0, alone, 1.0) is None
 
 
-def test_mostly_uncovered_production_run_is_no_sample() -> None:
+def test_production_run_that_was_mostly_alone_is_no_sample() -> None:
     seen = Observations([1, 2], "wall")
     seen.add(StoredMeasurement(-1, (1,), "alone", 0.0, ((0, 5.0, 5.0, 0.0),)))
     for begin, covered, looks in ((1.0, 0.3, 0), (2.0, 0.9, 1)):

@@ -235,7 +235,7 @@ def test_files_of_unique_command_are_not_fingerprinted(begin: Begin, tmp_path: P
     assert len([name for name in run.rows.names().values() if name == "0"]) == 4
 
 
-def test_only_waiting_jobs_may_change(begin: Begin) -> None:
+def test_queue_accepts_changes_of_waiting_jobs_only(begin: Begin) -> None:
     run = begin(queued(["0"]), SimulatedMachines(1))
     changed = [QueuedJob("job-0", Job("1", ("false",)), True)]
     run.queue_store.enqueue(changed)

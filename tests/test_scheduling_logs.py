@@ -64,7 +64,7 @@ def test_swf_log_is_read_with_header_and_missing_values(trace: Path) -> None:
     approved(str(log.dropped))
 
 
-def test_swf_job_of_no_processors_used_has_those_asked_for(tmp_path: Path) -> None:
+def test_swf_job_without_used_processors_has_requested_processors(tmp_path: Path) -> None:
     path = tmp_path / "none.swf"
     path.write_text(line(1, 0, 5, 20, used=0, asked=4))
     assert read_swf(path).processors.tolist() == [4]

@@ -162,7 +162,7 @@ def test_interrupted_scheduling_frontier_keeps_known_points(interrupt_at: Any) -
 
 @pytest.mark.slow
 @pytest.mark.parametrize("reading", ["figure", "definition"])
-def test_record_debts_equal_those_of_truncated_instance(reading: Any) -> None:
+def test_recorded_debts_equal_debts_of_truncated_instance(reading: Any) -> None:
     """What is owed looks only at the past, so cutting the instance at a time must not change what
     is owed by then.
     """

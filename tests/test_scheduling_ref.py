@@ -58,7 +58,7 @@ def test_compiled_ref_equals_plain_ref_on_random_instances(reading: str, number:
     assert contended > number // 3
 
 
-def test_ref_values_at_sample_times_equal_those_of_a_shorter_horizon() -> None:
+def test_ref_values_at_sample_times_equal_values_of_shorter_horizon() -> None:
     # What happens before t does not depend on what comes after: REF is not clairvoyant.
     rng = np.random.default_rng(2)
     for _ in range(20):

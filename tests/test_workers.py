@@ -34,7 +34,7 @@ def place_in(function: Any, line: int) -> str:
 
 
 @pytest.mark.slow
-def test_rows_of_processes_and_of_a_file_equal_those_of_this_process(tmp_path: Path) -> None:
+def test_rows_of_processes_and_of_row_file_equal_rows_of_this_process(tmp_path: Path) -> None:
     methods = ["optimal", "SMR", bad.in_order]
     settings: dict[str, Any] = {"seeds": [0, 3], "options": {"alpha": 0.01}, "predict": 0.5}
     out = tmp_path / "rows.jsonl"

@@ -17,6 +17,7 @@ from ...instances.admission.generators import TABLE_I, Comparison, table_i, unif
 from ...instances.admission.rules import SCHEMES
 from ...instances.problem.option_types import AtLeast
 from ...solvers.admission.optimal import optimal
+from ...solvers.admission.search import AdmissionLimits
 from ...solvers.outcome import Stop
 from ..charts import chart
 from ..experiment import (
@@ -296,7 +297,8 @@ def _best(row: Mapping[str, float]) -> str:
 def _bounds(first: Sequence[Admission], time_limit: float) -> list[float]:
     """Proved upper bound on the optimum of each simulation's instance."""
     # compiles outside the clock
-    optimal(uniform(machines=3, jobs=6, types=2, rng=np.random.default_rng(0)), route="columns")
+    small = uniform(machines=3, jobs=6, types=2, rng=np.random.default_rng(0))
+    optimal(small, limits=AdmissionLimits(small=0))
     bounds = []
     for one in first:
         outcome = optimal(one, time_limit=time_limit)

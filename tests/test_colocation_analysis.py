@@ -5,12 +5,14 @@ batches of a queue.
 from __future__ import annotations
 
 import itertools
+from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 import pytest
 from support.interval_cases import advised_agents_and_pairs
+from support.oracles import colocation as brute
 from support.oracles.epochs import run_epochs
 from support.seeds import numbers
 
@@ -22,7 +24,7 @@ from cotenant.analysis.colocation.satisfaction import satisfaction
 from cotenant.baselines.colocation import (
     greedy,
 )
-from cotenant.instances.colocation import Colocation, Pairing, blocking_pairs, check, gains
+from cotenant.instances.colocation import Colocation, Pairing, blocking_pairs, check
 from cotenant.instances.colocation.generators import population
 from cotenant.instances.problem import InvalidInstance, NoSolution
 
@@ -82,32 +84,22 @@ def test_recommender_advises_breaking_away_iff_in_blocking_pair(alpha: float, nu
 
 def check_advice_by_agents(instance: Colocation, pairing: Pairing, alpha: float) -> None:
     """Expand to agents; for each, everyone with whom it forms a blocking pair."""
-    agents: list[tuple[int, int | None, float]] = []
-    for a, b in np.argwhere(pairing.beside()).tolist():
-        agents += [(a, b, instance.penalty[a, b])] * int(pairing.beside()[a, b])
-    for a in np.flatnonzero(pairing.single).tolist():
-        agents += [(a, None, instance.single_penalty)] * int(pairing.single[a])
-    stays = [beside is None and instance.unpaired is None for _, beside, _ in agents]
-    advice = {
-        (entry.kind, entry.beside): entry for entry in recommend(instance, pairing, alpha=alpha)
-    }
-    for i, (kind, beside, penalty) in enumerate(agents):
-        willing: dict[int, int] = {}
-        for j, (other, _, theirs) in enumerate(agents):
-            if i == j or stays[i] or stays[j] or not instance.allowed[kind, other]:
-                continue
-            if gains(penalty, instance.penalty[kind, other], alpha) and gains(
-                theirs, instance.penalty[other, kind], alpha
-            ):
-                willing[other] = willing.get(other, 0) + 1
-        entry = advice[kind, beside]
-        assert (entry.action == "break away") == bool(willing)
-        assert {choice.kind: choice.willing for choice in entry.alternatives} == willing
-        for choice in entry.alternatives:
-            assert choice.gain == pytest.approx(penalty - instance.penalty[kind, choice.kind])
-        assert [c.gain for c in entry.alternatives] == sorted(
-            (c.gain for c in entry.alternatives), reverse=True
+    kinds = instance.agent_types().tolist()
+    partner, borne = brute.partners_of(instance, pairing), instance.penalty
+    willing = [Counter[int]() for _ in kinds]
+    for i, j in brute.blocks(instance, partner, alpha):
+        willing[i][kinds[j]] += 1
+        willing[j][kinds[i]] += 1
+    advice = {(each.kind, each.beside): each for each in recommend(instance, pairing, alpha=alpha)}
+    for i, penalty in enumerate(brute.penalties(instance, partner)):
+        entry = advice[kinds[i], None if partner[i] < 0 else kinds[partner[i]]]
+        assert (entry.action == "break away") == bool(willing[i])
+        assert {choice.kind: choice.willing for choice in entry.alternatives} == willing[i]
+        gains = [choice.gain for choice in entry.alternatives]
+        assert gains == pytest.approx(
+            [penalty - borne[kinds[i], c.kind] for c in entry.alternatives]
         )
+        assert gains == sorted(gains, reverse=True)
 
 
 # --- preference satisfaction ----------------------------------------------------------------------

@@ -200,27 +200,11 @@ def test_misreport_search_tries_all_short_lists(number: int, ties: bool) -> None
         lists["b"] = []  # an odd one, so that the lists have gaps
         instance = cotenant.from_lists(lists)
         who = str(rng.choice([name for name in lists if name != "b"]))
-        flat = {
-            name: [
-                other
-                for entry in liked
-                for other in (entry if isinstance(entry, list) else [entry])
-            ]
-            for name, liked in lists.items()
-        }
-        possible = [other for other in flat[who] if who in flat[other]]
-
-        def rank(mate: str | None, who: str = who, lists: Any = lists) -> float:
-            before = 0
-            for entry in lists[who]:
-                group = entry if isinstance(entry, list) else [entry]
-                if mate in group:
-                    return (before + 1) / len(lists)
-                before += len(group)
-            return 1.0
-
+        place, names = list(lists).index(who), np.array(instance.names)
+        possible = names[instance.allowed[place]].tolist()
+        rank = {None: 1.0, **dict(zip(names, instance.penalty[place], strict=True))}
         worth = [
-            1 - rank(matching(told, roommates(told))[who])
+            1 - rank[matching(told, roommates(told))[who]]
             for told in (
                 cotenant.from_lists({**lists, who: reported})
                 for reported in all_lists(possible, ties)

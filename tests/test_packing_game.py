@@ -7,8 +7,8 @@ Algorithm 1, the joint optimum.
 from __future__ import annotations
 
 import decimal
-import math
 import re
+from typing import Any
 
 import numpy as np
 import pytest
@@ -63,34 +63,6 @@ this package.
 
 def printed_game() -> Game:
     return with_strategies(game_of(EXAMPLE, eta=3), PRINTED)
-
-
-def utility_by_hand(
-    instance: Packing, choices: list[tuple[int, tuple[int, ...]]], player: int, alpha: float
-) -> float:
-    """Eq. 14 in plain Python: choices are (class, combination) of every server."""
-    users, resources = range(instance.types), range(instance.capacity.shape[1])
-    total = [sum(int(instance.capacity[c, j]) for c, _ in choices) for j in resources]
-    psi = [[int(instance.demand[i, j]) / total[j] for j in resources] for i in users]
-    d = [[psi[i][j] / max(psi[i]) for j in resources] for i in users]
-    share = 1 / max(sum(d[i][j] for i in users) for j in resources)
-    x = [
-        [sum(counts[i] for _, counts in choices) * int(instance.demand[i, j]) for j in resources]
-        for i in users
-    ]
-    v = sum(
-        abs(x[i][j] / total[j] - share * d[i][j]) ** (alpha - 1) for i in users for j in resources
-    ) ** (1 / alpha)
-    c, counts = choices[player]
-    start, free = instance.initial_capacity[c], instance.capacity[c]
-    used = [
-        1
-        - (int(free[j]) - sum(counts[i] * int(instance.demand[i, j]) for i in users))
-        / int(start[j])
-        for j in resources
-    ]
-    mean = sum(used) / len(used)
-    return -v - (math.sqrt(sum((u / mean - 1) ** 2 for u in used)) if mean > 1e-12 else 0.0)
 
 
 def test_fair_share_of_paper_example_is_8_23() -> None:
@@ -151,10 +123,6 @@ def test_game_tree_payoffs_equal_figure_3(pair: tuple[tuple[int, ...], tuple[int
         child for child in tree.successors(second) if tree.nodes[child]["action"] == pair[1]
     )
     assert tuple(round(value, 4) for value in tree.nodes[leaf]["payoffs"]) == PAYOFFS[pair]
-    by_hand = [
-        utility_by_hand(EXAMPLE, [(0, pair[1]), (1, pair[0])], player, 2.0) for player in (1, 0)
-    ]
-    assert tree.nodes[leaf]["payoffs"] == pytest.approx(by_hand, abs=1e-12)
 
 
 def test_best_replies_and_equilibrium_of_printed_game_equal_hand_calculation() -> None:
@@ -172,20 +140,16 @@ def test_best_replies_and_equilibrium_of_printed_game_equal_hand_calculation() -
 THREE = Packing(capacity=[[6, 5], [5, 4], [4, 3]], demand=[[1, 1], [1, 3]], servers=[1.0, 1.0, 1.0])
 
 
-def test_algorithm_1_is_not_the_equilibrium_from_three_servers_on() -> None:
-    right, wrong = fuga(THREE, eta=3), fuga_algorithm_1(THREE, eta=3)
-    assert (
-        right.certificate["choices"]
-        == fuga_tree(THREE, eta=3).certificate["choices"]
-        == [[3, 0], [1, 1], [2, 1]]
-    )
-    assert wrong.certificate["choices"] == [[0, 1], [4, 0], [2, 1]]
-    played = [
-        (int(c), tuple(move))
-        for c, move in zip((2, 1, 0), wrong.certificate["choices"], strict=True)
+def test_algorithm_1_is_not_the_equilibrium_from_three_servers_on(brute: Any) -> None:
+    game, methods = brute.ExactGame(THREE, 3, 2.0), (fuga, fuga_tree, fuga_algorithm_1)
+    right, tree, wrong = (method(THREE, eta=3).certificate["choices"] for method in methods)
+    assert right == tree == [[3, 0], [1, 1], [2, 1]]
+    assert wrong == [[0, 1], [4, 0], [2, 1]]
+    loss = [
+        game.disutility(tuple(np.sum(rows, axis=0).tolist()), 0, tuple(rows[0]))
+        for rows in (right, wrong)
     ]
-    gained = [(2, (3, 0)), (1, (1, 1)), (0, (2, 1))]
-    assert utility_by_hand(THREE, gained, 0, 2.0) > utility_by_hand(THREE, played, 0, 2.0) + 0.6
+    assert float(loss[1] - loss[0]) > 0.6
 
 
 def test_game_with_more_states_than_allowed_is_refused() -> None:

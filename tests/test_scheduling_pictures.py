@@ -24,6 +24,7 @@ from cotenant.instances.scheduling.gadgets import figure_7
 from cotenant.models.scheduling import Nearness
 from cotenant.solvers.outcome import Status, Stop
 from cotenant.solvers.scheduling.nearest_efficient import most_near
+from cotenant.solvers.scheduling.optimum import worth_of
 from cotenant.solvers.scheduling.shapley_schedule import ref, reference
 
 Objective = Literal["utilization", "utility"]
@@ -69,16 +70,6 @@ def best(instance: Scheduling, objective: Objective, given: np.ndarray, most: fl
         if sum(abs(a - b) for a, b in zip(one[1], given.tolist(), strict=True)) <= most
     ]
     return max(work if objective == "utilization" else sum(psi) for work, psi in near)
-
-
-def worth(instance: Scheduling, schedule: Schedule, objective: Objective) -> int:
-    """Units of work, or utility, counted unit by unit."""
-    total = 0
-    for start, length in zip(schedule.start.tolist(), instance.processing.tolist(), strict=True):
-        units = range(start, min(start + length, instance.horizon)) if start >= 0 else range(0)
-        utility = sum(instance.horizon - unit for unit in units)
-        total += len(units) if objective == "utilization" else utility
-    return total
 
 
 def unit(instance: Scheduling, objective: Objective) -> float:
@@ -220,5 +211,5 @@ def test_utility_bound_adds_whole_distance_to_given_total() -> None:
     instance = Scheduling([1], [0], [0], [2], 6)  # type: ignore[arg-type]
     late = Schedule([2], [0])  # type: ignore[arg-type]
     outcome = most_near(instance, "utility", Nearness(np.array([7]), 4), start=late)
-    assert (worth(instance, outcome.solution, "utility"), outcome.bound) == (11, 11.0)
+    assert (worth_of(instance, outcome.solution, "utility"), outcome.bound) == (11, 11.0)
     assert outcome.status is Status.OPTIMAL

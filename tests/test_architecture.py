@@ -485,7 +485,7 @@ BUDGET = {
     "cluster": (12_853, 8_863),
     "papers": (6_069, 4_424),
     "cli": (3_501, 2_389),
-    "tests": (45_538, 35_905),
+    "tests": (45_469, 35_844),
     "benchmarks": (6_944, 5_377),
 }
 """Lines of each layer's Python files, and those of code (without blanks, comments and docstrings):

@@ -251,7 +251,7 @@ METHODS: tuple[Method, ...] = (
     Method("max-gpus", "packing", "solvers.packing.cards:max_gpus", "exact", "cards_allocated",
            "this package", precondition="instances.packing.instance:capped_cards",
            precondition_text="cards of a number of servers, and requests that are caps",
-           proof_producer="solvers.proofs.cards:max_gpus"),
+           proof_producer="solvers.proofs.prices:max_gpus"),
     _shared("FUGA", "packing", "solvers.packing.game.play:fuga", "equilibrium", "disutility",
             f"{_FUGA} 4.3, played exactly", proof_producer="solvers.proofs.recompute:play",
             replayed=_GAME,

@@ -217,7 +217,7 @@ def clusters(arguments: argparse.Namespace, rows: Rows) -> None:
         )
         rows.add(
             "fewest servers of a cluster", instance=instance.name, seed=seed,
-            vms=int(instance.requested.sum()), volume=best_bound(problem).value,
+            vms=int(instance.requested.sum()), volume=best_bound(problem)[0],
             bound=bound.value.bound, closed=bound.value.closed, bound_wall=bound.wall,
             servers=result.objective, proved=result.bound, within_2_percent=near, wall=seconds,
         )  # fmt: skip

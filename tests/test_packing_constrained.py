@@ -27,8 +27,7 @@ from cotenant.solvers.packing.aggregate import ExactProgram, aggregate_bound
 from cotenant.solvers.packing.fitting import recolored
 from cotenant.solvers.packing.minimum import min_cost, min_servers
 from cotenant.solvers.packing.moves import fewest_moves, moves_bound
-from cotenant.solvers.packing.presolve import presolve
-from cotenant.solvers.packing.rules_as_resources import rules_as_resources
+from cotenant.solvers.packing.presolve import presolve, rules_as_resources
 
 DATABASE = Packing(
     capacity=[[4], [4], [4]], demand=[[1], [1]], request=[3, 3], servers=[1, 1, 2],

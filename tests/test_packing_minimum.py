@@ -130,7 +130,7 @@ def test_packing_bounds_and_greedy_bracket_optimum() -> None:
         relaxed = generate(problem, Pool(problem.types), Clock(), upper=None)
         simple = (volume_bound, large_items_bound, exclusion_bound)
         bounds = [bound(problem) for bound in simple]
-        assert max(*bounds, best_bound(problem).value, relaxed.bound) <= truth
+        assert max(*bounds, best_bound(problem)[0], relaxed.bound) <= truth
         assert relaxed.complete or relaxed.bound >= np.ceil(relaxed.value - 1e-6)
 
 

@@ -53,6 +53,7 @@ class RuledPacking(RulesOnServers):
     capacity, price : (p, k) room and (p,) price of a server.
     limit, least : (p,) servers of each class that an answer could use, and that every answer uses.
     size : (p,) 1; or so many servers, all in use, that are one large server.
+    of : (q,) the class here of each class before any were pooled to one large server.
     """
 
     demand: Integers
@@ -62,3 +63,4 @@ class RuledPacking(RulesOnServers):
     limit: Integers
     least: Integers
     size: Integers
+    of: Integers

@@ -9,7 +9,7 @@ ones.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -27,8 +27,7 @@ SCALE = 2**20
 """Multipliers are whole multiples of a move in so many."""
 
 
-@dataclass(frozen=True, eq=False)
-class Changes:
+class Changes(NamedTuple):
     """Sets of VMs that may leave and arrive on servers of one kind.
 
     Attributes
@@ -40,14 +39,6 @@ class Changes:
     leave: Integers
     come: Integers
     server_class: Integers
-
-    def and_others(self, others: Changes) -> Changes:
-        """Union of two sets of changes."""
-        return Changes(
-            np.concatenate([self.leave, others.leave]),
-            np.concatenate([self.come, others.come]),
-            np.concatenate([self.server_class, others.server_class]),
-        )
 
 
 class ArrivalProgram:
@@ -151,7 +142,7 @@ class ArrivalProgram:
                 return
             seen |= {(c, leave[c].tobytes(), come[c].tobytes()) for c in fresh}
             added = Changes(leave[fresh], come[fresh], np.array(fresh, dtype=np.int64))
-            self.changes = self.changes.and_others(added)
+            self.changes = Changes(*map(np.concatenate, zip(self.changes, added, strict=True)))
             self._grow(living, added)
             answer = living.solve(clock.time_slice(most=until - clock.seconds))
             raise_if_interrupted(answer.stop)
@@ -183,9 +174,7 @@ class ArrivalProgram:
         from scipy.sparse import csr_array, hstack, vstack
 
         groups, classes = len(self.size), len(self.room)
-        known = self.changes if integer else Changes(
-            self.changes.leave[:0], self.changes.come[:0], self.changes.server_class[:0]
-        )  # fmt: skip
+        known = self.changes if integer else Changes(*(part[:0] for part in self.changes))
         number = len(known.server_class)
         of = np.zeros((classes, number))
         of[known.server_class, np.arange(number)] = -1.0

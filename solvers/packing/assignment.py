@@ -85,7 +85,7 @@ def cp_sat(
             f" {limits.counts}; use min-servers"
         )
     # 2. make the model and run it, if there is time to
-    floor = best_bound(problem).value
+    floor, _ = best_bound(problem)
     built: AssignmentModel | None = None
     message = "none: making the model would take longer than there was time"
     answer = CpSatAnswer(Status.UNKNOWN, Stop.TIME_LIMIT, None, None, None, message)

@@ -4,7 +4,6 @@ exclude each other.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
@@ -16,23 +15,12 @@ MOST_PAIRED = 2000
 """VM types up to which all pairs are looked at."""
 
 
-@dataclass(frozen=True)
-class Bound:
-    """Lower bound on the cost of servers, with its source."""
-
-    value: int
-    by: str
-
-
-def best_bound(problem: Reduced) -> Bound:
-    """Best of the combinatorial lower bounds."""
-    bounds = [
-        Bound(volume_bound(problem), "volume"),
-        Bound(large_items_bound(problem), "large items"),
-    ]
+def best_bound(problem: Reduced) -> tuple[int, str]:
+    """Best of the combinatorial lower bounds on the cost of servers, with its name."""
+    bounds = [(volume_bound(problem), "volume"), (large_items_bound(problem), "large items")]
     if problem.types <= MOST_PAIRED:
-        bounds.append(Bound(exclusion_bound(problem), "VMs that exclude each other"))
-    return max(bounds, key=lambda bound: bound.value)
+        bounds.append((exclusion_bound(problem), "VMs that exclude each other"))
+    return max(bounds, key=lambda bound: bound[0])
 
 
 def volume_bound(problem: Reduced) -> int:

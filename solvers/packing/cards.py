@@ -12,6 +12,7 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from ...instances.packing.cards import fillings, share_sizes, units_taken, units_there
 from ...instances.packing.instance import Floats, Integers, Packing, Placement, capped_cards
@@ -32,6 +33,8 @@ from ..routes import Routed
 
 MOST_UNITS = 5_000
 """Units of a card of which fillings are listed; beyond them shares are rounded down."""
+
+Objects = npt.NDArray[np.object_]
 
 OVER = 10**7
 """Prices are whole multiples of one part in so many."""
@@ -147,14 +150,14 @@ def max_gpus(
 class Prices:
     """Dual prices of the rows of `cards_program`, as integers over the denominator `over`.
 
-    vm (s,), resource (p, k), card (p,), share (p, z), as Python's whole numbers.
+    vm (s,), resource (p, k), card (p,), share (p, z), arrays of Python's integers.
     """
 
     over: int
-    vm: list[int]
-    resource: list[list[int]]
-    card: list[int]
-    share: list[list[int]]
+    vm: Objects
+    resource: Objects
+    card: Objects
+    share: Objects
 
     def bound(self, problem: CardPacking) -> int:
         """Upper bound that the prices prove, in units of weight.
@@ -163,37 +166,28 @@ class Prices:
         cards at the prices of c. A filling costs no more than a card, so what is on a server of c
         costs no more than the server.
         """
-        total: int = sum(y * n for y, n in zip(self.vm, problem.request.tolist(), strict=True))
-        for c, servers in enumerate(problem.servers.tolist()):
-            room = zip(self.resource[c], problem.capacity[c].tolist(), strict=True)
-            server = sum(u * r for u, r in room) + self.card[c] * int(problem.cards[c])
-            total += servers * server
-        return total // self.over
+        server = (self.resource * problem.capacity).sum(axis=1) + self.card * problem.cards
+        total = sum((self.vm * problem.request).tolist() + (server * problem.servers).tolist())
+        return int(total // self.over)
 
 
 def valid_prices(problem: CardPacking, dual: Floats) -> Prices:
     """Round dual multipliers (rows,) of the program and raise them until they are dual feasible."""
     types, (classes, resources) = len(problem.request), problem.capacity.shape
-    values = np.maximum(np.nan_to_num(dual, posinf=0.0), 0.0)
-    parts = np.split(values, np.cumsum([types, classes * resources, classes]))
-    resource = np.round(OVER * parts[1].reshape(classes, resources)).astype(object)
-    share = np.round(OVER * parts[3].reshape(classes, -1)).astype(object)
-    card = np.round(OVER * parts[2]).astype(object)
-    whole = [[int(n) for n in row] for row in resource]
-    by_size = [[int(n) for n in row] for row in share]
-    table = problem.fillings.astype(object)
-    tops = [max((table @ row).tolist(), default=0) if len(row) else 0 for row in share]
-    cards = [max(int(g), int(top)) for g, top in zip(card, tops, strict=True)]
-    vm = []
-    for i in range(types):
-        least = 0
-        for c in np.flatnonzero(problem.able[i]).tolist():
-            paid = sum(u * d for u, d in zip(whole[c], problem.demand[i].tolist(), strict=True))
-            paid += cards[c] * int(problem.whole[i])
-            paid += by_size[c][problem.share[i]] if problem.share[i] >= 0 else 0
-            least = max(least, OVER * int(problem.weight[i]) - paid)
-        vm.append(least)
-    return Prices(OVER, vm, whole, cards, by_size)
+    values = np.round(OVER * np.maximum(np.nan_to_num(dual, posinf=0.0), 0.0))
+    integers = np.array([int(n) for n in values], dtype=object)
+    _, *parts = np.split(integers, np.cumsum([types, classes * resources, classes]))
+    resource, share = parts[0].reshape(classes, resources), parts[2].reshape(classes, -1)
+    # 1. no filling of a card is worth more than a card
+    worth = (problem.fillings[:, None] * share[None]).sum(axis=2, initial=0)
+    card = np.maximum(parts[1], worth.max(axis=0, initial=0))
+    # 2. no VM is worth more than its price and what it takes
+    paid = (problem.demand[:, None] * resource[None]).sum(axis=2)
+    paid = paid + problem.whole[:, None] * card
+    shared = problem.share >= 0
+    paid[shared] += share.T[problem.share[shared]]
+    lacking = np.where(problem.able, OVER * problem.weight.astype(object)[:, None] - paid, 0)
+    return Prices(OVER, lacking.max(axis=1, initial=0), resource, card, share)
 
 
 def card_packing(
@@ -331,14 +325,14 @@ class CardSearch(Incumbent[Placement, int]):
     def shown(self, prices: Prices) -> dict[str, Any]:
         """Prices by the instance's own types, classes and share sizes, for the certificate."""
         of_type = [0] * self.instance.types
-        for i, price in zip(self.types.tolist(), prices.vm, strict=True):
+        for i, price in zip(self.types.tolist(), prices.vm.tolist(), strict=True):
             of_type[i] = price
         place = dict(zip(self.problem.sizes.tolist(), range(len(self.problem.sizes)), strict=True))
         sizes = [place.get(size // self.grain) for size in share_sizes(self.instance)]
-        shares = [[0 if z is None else row[z] for z in sizes] for row in prices.share]
+        shares = [[0 if z is None else row[z] for z in sizes] for row in prices.share.tolist()]
         return {
-            "over": prices.over, "prices": of_type, "rates": prices.resource, "card": prices.card,
-            "shares": shares,
+            "over": prices.over, "prices": of_type, "rates": prices.resource.tolist(),
+            "card": prices.card.tolist(), "shares": shares,
         }  # fmt: skip
 
     def fill_at_prices(self) -> None:

@@ -47,42 +47,45 @@ def answer_at(
 ) -> tuple[Counts | None, bool]:
     """Find an answer of cost at most `target` by the program over all useful patterns, or prove by
     a tree of cases with integer leaves that there is none.
+    """
+    clock = Clock(seconds)
+    given = useful_fillings(problem, prices, target, most=most, nodes=nodes)
+    if given is None:
+        return None, False
+    if not (given.table > 0).any(axis=0).all():
+        return None, True
+    counts, infeasible = _made_of(problem, given.table, given.kind, target, seconds)
+    if infeasible:  # to the engine, in floats
+        infeasible = refuted(given, clock) is not None
+    return counts, infeasible
+
+
+def useful_fillings(
+    problem: Reduced, prices: Prices, target: int | None, *, most: int, nodes: int
+) -> Fillings | None:
+    """Maximal patterns that an answer of cost at most `target` (None: any) may use; None if those
+    of a class are more than `most`, or take more than so many nodes to list.
 
     An answer of cost T has sum over its servers of (cost x scale + rent - profit of the pattern) at
     most T x scale + sum rent x servers - sum profit x request, and no term is negative: a pattern
     that is further below is in none.
     """
-    clock = Clock(seconds)
-    income = sum(
-        int(price) * int(number)
-        for price, number in zip(prices.profit, problem.request, strict=True)
-    )
-    class_prices = sum(
-        rent * int(number)
-        for rent, number in zip(prices.rent, problem.servers, strict=True)
-        if rent
-    )
-    room = target * prices.scale + class_prices - income
+    income = sum(int(y) * int(n) for y, n in zip(prices.profit, problem.request, strict=True))
+    rents = sum(r * int(n) for r, n in zip(prices.rent, problem.servers, strict=True) if r)
+    room = (target or 0) * prices.scale + rents - income
     listed: list[Integers] = []
-    for c in range(len(problem.price)):
-        least = int(problem.price[c]) * prices.scale + prices.rent[c] - room
+    for c, cost in enumerate(problem.price):
+        least = int(cost) * prices.scale + prices.rent[c] - room
         rows = all_patterns(problem, c, prices.profit, least, most=most, nodes=nodes)
         if rows is None:
-            return None, False
+            return None
         listed.append(rows)
-    table = np.concatenate(listed)
     kind = np.repeat(np.arange(len(listed)), [len(rows) for rows in listed])
-    if not (table > 0).any(axis=0).all():
-        return None, True
-    counts, infeasible = _made_of(problem, table, kind, target, seconds)
-    if infeasible:  # to the engine, in floats
-        servers = np.where(problem.servers >= UNLIMITED, np.inf, problem.servers)
-        given = Fillings(
-            table, kind, problem.request, servers, problem.price, problem.classes,
-            problem.instance.classes, target,
-        )  # fmt: skip
-        infeasible = refuted(given, clock) is not None
-    return counts, infeasible
+    servers = np.where(problem.servers >= UNLIMITED, np.inf, problem.servers)
+    return Fillings(
+        np.concatenate(listed), kind, problem.request, servers, problem.price, problem.classes,
+        problem.instance.classes, target,
+    )  # fmt: skip
 
 
 def _made_of(

@@ -11,7 +11,7 @@ from ...instances.packing.instance import Packing, Placement, check
 from ...instances.problem.option_types import validate_options
 from ..incumbent import Incumbent
 from ..outcome import Clock, Outcome, Report, Status, Stop, raise_if_interrupted
-from . import constrained_minimum, services
+from . import constrained_search, services
 from .annealing import anneal_steps
 from .bounds import best_bound
 from .diving import dive
@@ -19,8 +19,7 @@ from .fitting import decreasing, fill, fit, large, trimmed
 from .gap_closing import by_enumeration
 from .generation import generate
 from .portfolio_state import LIMITS, PortfolioLimits, PortfolioState
-from .presolve import UNLIMITED, Counts, presolve
-from .rules_as_resources import rules_as_resources
+from .presolve import UNLIMITED, Counts, presolve, rules_as_resources
 
 MANY, FEW_TYPES, DEEP = 100, 256, 100
 """Where VMs fill so many servers a type in the mean, of so many types at most, and are no more on a
@@ -211,8 +210,7 @@ def _outcome(search: PortfolioState) -> Outcome:
 
 def _simple_bounds(search: PortfolioState) -> None:
     """Bounds by volume, by large items and by items that exclude each other."""
-    bound = best_bound(search.problem)
-    search.raise_bound(bound.value, bound.by)
+    search.raise_bound(*best_bound(search.problem))
 
 
 def _greedy(search: PortfolioState) -> None:
@@ -362,7 +360,7 @@ def _more_annealing(search: PortfolioState, effort: float) -> None:
 
 _PLAIN = _simple_bounds, _greedy, _anneal, _columns, _dives, _prove
 _MANY = _simple_bounds, _columns, _whole_parts, _greedy, _dives, _prove
-_RULED = _simple_bounds, constrained_minimum.aggregate, _greedy, constrained_minimum.prove
+_RULED = _simple_bounds, constrained_search.aggregate, _greedy, constrained_search.prove
 
 ROUTES: dict[str, tuple[Callable[..., None], ...]] = {
     "requests without rules": _PLAIN,
@@ -372,7 +370,7 @@ ROUTES: dict[str, tuple[Callable[..., None], ...]] = {
 """The routes of `min_servers` and `min_cost`, in the order in which they run."""
 
 _NAMES: dict[Callable[..., None], str] = {
-    _simple_bounds: "bounds", constrained_minimum.aggregate: "aggregate", _anneal: "annealing",
+    _simple_bounds: "bounds", constrained_search.aggregate: "aggregate", _anneal: "annealing",
     _dives: "dives", _whole_parts: "whole parts",
 }  # fmt: skip
 """Of those that can be left out."""

@@ -7,13 +7,20 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from ...instances.packing.cards import card_amounts, on_cards
 from ...instances.packing.instance import Integers, Packing, Placement, check
-from ...instances.packing.placement_constraints import RULES, Rules, refuse_rules
+from ...instances.packing.placement_constraints import (
+    RULES,
+    Rules,
+    given_rules,
+    refuse_rules,
+    rules_of,
+)
 from ...instances.problem.errors import InfeasibleSolution, InvalidInstance
 from ...models.packing.rules import Group, RuledPacking, RulesOnServers
 from .rule_arrays import RuleArrays, rule_arrays
@@ -24,24 +31,8 @@ Counts = tuple[Integers, Integers]
 UNLIMITED = 2**62
 """Servers of a class without limit."""
 
-
-@dataclass(frozen=True, eq=False)
-class Pooled(RuledPacking):
-    """Reduced instance as the aggregate program reads it, with its own classes.
-
-    Attributes
-    ----------
-    of : (p,) the class here of each class of the reduction.
-    """
-
-    of: Integers
-
-    def kinds(self, servers: Integers) -> Integers:
-        """Class of the reduction for each server, shape (n,), given the number of servers (q,) of
-        each pooled class.
-        """
-        number = np.where(self.size[self.of] > 1, 1, servers[self.of])
-        return np.repeat(np.arange(len(self.of)), number)
+MOST_MASKS = 16
+"""Sets of types that classes forbid, each of which becomes a resource, at most."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -241,7 +232,7 @@ class Reduced(RulesOnServers):
         return self.counts(placement)
 
     @cached_property
-    def pooled(self) -> Pooled:
+    def pooled(self) -> RuledPacking:
         """Classes of the aggregate program: servers that must be in use, because some VM may run on
         no other, are pooled into one large server a zone and set of allowed types.
 
@@ -269,7 +260,7 @@ class Reduced(RulesOnServers):
         wanted = (self.demand * self.request[:, None]).sum(axis=0)
         price = np.zeros(len(groups), dtype=np.int64)
         np.add.at(price, of, self.price)
-        return Pooled(
+        return RuledPacking(
             demand=self.demand,
             request=self.request,
             capacity=together(self.capacity, wanted),
@@ -434,3 +425,59 @@ def _alike(places: Iterable[int], key: Callable[[int], Hashable]) -> list[tuple[
     for place in places:
         found.setdefault(key(place), []).append(place)
     return [tuple(group) for group in found.values()]
+
+
+class WithoutRules(NamedTuple):
+    """Instance without rules whose placements are those of an instance with rules.
+
+    Attributes
+    ----------
+    origin : (q,) the class of that instance of each class here.
+    """
+
+    instance: Packing
+    origin: Integers
+
+
+def rules_as_resources(instance: Packing) -> WithoutRules | None:
+    """Convert the rules on single servers to resources; None if the instance has other rules.
+
+    A limit on VMs of some types is a resource of which each takes 1. Where a class forbids some
+    types, it has none of a resource of which each of them takes 1. Servers on which two types are
+    apart are two classes, each of which forbids one of the two.
+    """
+    known = ("allowed", "most_per_server", "apart", "limits")
+    if set(given_rules(instance)) - {*known} or instance.placed is not None:
+        return None
+    rules, unlimited = rules_of(instance), np.isinf(instance.server_count)
+    if rules.zone_limits:
+        return None
+    # 1. classes by the types that they forbid
+    origin, masks = list[int](), list[tuple[bool, ...]]()
+    for c, column in enumerate(rules.allowed.T.tolist()):
+        own = {tuple(column)}
+        for pair in rules.apart:
+            torn = {mask for mask in own if mask[pair[0]] and mask[pair[1]]}
+            own -= torn
+            for i in pair:
+                own |= {(*mask[:i], False, *mask[i + 1 :]) for mask in torn}
+            if len(own) > (MOST_MASKS if unlimited[c] else 1):
+                return None
+        masks += sorted(own)
+        origin += [c] * len(own)
+    forbidding = sorted({mask for mask in masks if not all(mask)})
+    if len(forbidding) > MOST_MASKS:
+        return None
+    # 2. resources of limits, and of types that are forbidden
+    every = max(1, int(instance.requested.sum()))
+    room = [[most] * len(masks) for _, most in rules.limits]
+    takes = [[i in members for i in range(instance.types)] for members, _ in rules.limits]
+    room += [[0 if mask == own else every for own in masks] for mask in forbidding]
+    takes += [[not each for each in mask] for mask in forbidding]
+    rows, extra = np.array(origin), np.array(takes, dtype=np.int64).reshape(-1, instance.types)
+    plain = Packing(
+        capacity=np.hstack([instance.capacity[rows], np.array(room).reshape(-1, len(rows)).T]),
+        demand=np.hstack([instance.demand, extra.T]), request=instance.request,
+        servers=instance.server_count[rows], cost=instance.server_cost[rows],
+    )  # fmt: skip
+    return WithoutRules(plain, rows)

@@ -5,7 +5,7 @@ basis or, for a middle number of types, by an interior-point method.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -18,15 +18,8 @@ from .patterns import Pool
 from .presolve import UNLIMITED, Reduced
 
 
-@dataclass(frozen=True, eq=False)
-class MasterAnswer:
-    """Solution of the restricted master: value, dual prices, weights.
-
-    Attributes
-    ----------
-    value : its value, in floats.
-    duals : (s + p,) of requests and of classes.
-    """
+class MasterAnswer(NamedTuple):
+    """Value of the restricted master, in floats, with duals (s + p,) of requests and of classes."""
 
     value: float
     duals: Floats

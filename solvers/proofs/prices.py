@@ -27,15 +27,17 @@ from ...verify.packing_shares import Shares
 from ...verify.reading import Refused, parse
 from ..engines import WarmStartedProgram
 from ..outcome import Clock, Status, Stop
+from ..packing.cards import CardSearch
 from ..packing.dominant_shares import maximal_combinations
 from ..packing.fixed_servers import fixed_cluster
+from ..packing.gap_closing import useful_fillings
 from ..packing.generation import Prices, generate, prices_of
-from ..packing.patterns import Pool, all_patterns, price_patterns, surrogate_mix
+from ..packing.patterns import Pool, price_patterns, surrogate_mix
 from ..packing.presolve import UNLIMITED, Reduced, presolve
 from ..packing.services import ServiceCover
 from . import Claimed, Task, checked_proof, claimed_if_refused, patience, strongest_proof
 from .constrained_packing import MOST_NODES, servers_steps
-from .filling_tree import Fillings, hints_of, refuted, sums_of
+from .filling_tree import hints_of, refuted, sums_of
 from .rounding import on_grid, option, over_common
 from .tree import propagation_steps
 
@@ -201,6 +203,20 @@ def _utilization_steps(task: Task) -> list[list[dict[str, Any]]]:
     return steps
 
 
+def max_gpus(task: Task) -> Proof:
+    """Proof of `max-gpus`: prices of VMs, and of resources, cards and shares by class; and a tree
+    of cases if the method found one.
+    """
+    step = task.outcome.certificate.get("card_prices")
+    if step is None:
+        search = CardSearch(task.instance, task.clock, np.random.default_rng(0))
+        step = search.shown(search.relaxed()[1])
+    steps = [{"kind": "prices", **step}]
+    if (tree := task.outcome.certificate.get("card_tree")) is not None:
+        steps.append({"kind": "propagation", **tree})
+    return strongest_proof(task, [steps])
+
+
 def _by_volume(problem: Reduced, claimed: int) -> dict[str, Any] | None:
     """Step whose prices are the VMs' use of one resource, if they prove the bound; else None."""
     for j, size in enumerate(problem.demand.T):
@@ -298,27 +314,11 @@ def _tree(
     """Step with a target and a tree which proves that no answer costs that little; None if there is
     none or no time.
     """
-    income = sum(int(y) * int(n) for y, n in zip(prices.profit, problem.request, strict=True))
-    class_prices = sum(r * int(n) for r, n in zip(prices.rent, problem.servers, strict=True) if r)
-    room = (target or 0) * prices.scale + class_prices - income
-    tables: list[Integers] = []
-    for c, cost in enumerate(problem.price):
-        least = int(cost) * prices.scale + prices.rent[c] - room
-        listed = all_patterns(problem, c, prices.profit, least, most=MOST_FILLINGS, nodes=NODES)
-        if listed is None:
-            return None
-        tables.append(listed)
+    given = useful_fillings(problem, prices, target, most=MOST_FILLINGS, nodes=NODES)
+    if given is None:
+        return None
     order = np.argsort([min(members) for members in problem.members])  # as the verifier meets them
-    given = Fillings(
-        table=np.concatenate(tables)[:, order],
-        kind=np.repeat(np.arange(len(tables)), [len(table) for table in tables]),
-        request=problem.request[order],
-        servers=np.where(problem.servers >= UNLIMITED, np.inf, problem.servers.astype(float)),
-        price=problem.price,
-        classes=problem.classes,
-        all_classes=problem.instance.classes,
-        target=target,
-    )
+    given = replace(given, table=given.table[:, order], request=given.request[order])
     tree = refuted(given, clock)
     if tree is None:
         return None

@@ -16,23 +16,23 @@ from cotenant.instances.problem import InvalidOption
 from cotenant.solvers.outcome import Clock, Status, Stop
 from cotenant.solvers.packing.game.boxes import Boxes
 from cotenant.solvers.packing.game.play import by_lists, equilibrium, fuga
-from cotenant.solvers.packing.game.states import Space
-from cotenant.solvers.packing.game.strategies import game_of
+from cotenant.solvers.packing.game.states import least_states, levels
+from cotenant.solvers.packing.game.strategies import Game, game_of
 
 
-def listed(space: Space) -> list[list[int]]:
-    rows: list[list[int]] = by_lists(space, space.levels(Clock()), Clock()).tolist()
+def listed(game: Game) -> list[list[int]]:
+    rows: list[list[int]] = by_lists(game, levels(game, Clock()), Clock()).tolist()
     return rows
 
 
-def on_boxes(space: Space, kept: int) -> list[list[int]]:
-    rows = Boxes.of(space, small=0).solve(Clock(), kept)
+def on_boxes(game: Game, kept: int) -> list[list[int]]:
+    rows = Boxes.of(game, small=0).solve(Clock(), kept)
     assert rows is not None
     played: list[list[int]] = rows.tolist()
     return played
 
 
-def drawn(brute: Any, rng: np.random.Generator, *, near: bool) -> Space:
+def drawn(brute: Any, rng: np.random.Generator, *, near: bool) -> Game:
     """A game with ties; all utilities may count as too near for floats."""
     instance = brute.random_game(rng, bool(rng.integers(2)))
     servers = rng.integers(1, 4, instance.classes).astype(float)
@@ -40,7 +40,7 @@ def drawn(brute: Any, rng: np.random.Generator, *, near: bool) -> Space:
     game = game_of(instance.replace(servers=servers), **options)
     if near:
         game.__dict__["worths"] = dataclasses.replace(game.worths, slack=1e9)
-    return Space.of(game)
+    return game
 
 
 @pytest.mark.slow
@@ -48,20 +48,20 @@ def drawn(brute: Any, rng: np.random.Generator, *, near: bool) -> Space:
 def test_fuga_box_representation_gives_same_play_as_lists(brute: Any, number: int) -> None:
     rng = np.random.default_rng(5)
     for _ in range(number):
-        space = drawn(brute, rng, near=False)
-        right = listed(space)
-        assert [on_boxes(space, kept) for kept in (1, 50, 10**7)] == [right] * 3
+        game = drawn(brute, rng, near=False)
+        right = listed(game)
+        assert [on_boxes(game, kept) for kept in (1, 50, 10**7)] == [right] * 3
 
 
 @pytest.mark.parametrize("number", numbers(300, 5))
 def test_boxes_compare_close_utilities_exactly(brute: Any, number: int) -> None:
     rng, asked = np.random.default_rng(6), 0
     for _ in range(number):
-        space = drawn(brute, rng, near=True)
-        boxes = Boxes.of(space, small=0)
+        game = drawn(brute, rng, near=True)
+        boxes = Boxes.of(game, small=0)
         play = boxes.solve(Clock(), 1)
         assert play is not None
-        assert play.tolist() == listed(space)
+        assert play.tolist() == listed(game)
         asked += len(boxes.keys)
     assert asked
 
@@ -74,21 +74,21 @@ def test_fuga_on_box_coordinates_equals_fuga_on_listed_strategies(
     machines: int, types: str, eta: int
 ) -> None:
     instance = vm_types(machines=machines, types=types, resources=2, rng=np.random.default_rng(0))
-    space = Space.of(game_of(instance, eta=eta, alpha=5.0))
-    boxes = Boxes.of(space)
+    game = game_of(instance, eta=eta, alpha=5.0)
+    boxes = Boxes.of(game)
     identity = np.eye(len(boxes.map), dtype=int)
     assert (boxes.map @ boxes.axes.T == identity).all()
     assert boxes.fits(10**7)
-    assert on_boxes(space, 10_000) == listed(space)
+    assert on_boxes(game, 10_000) == listed(game)
 
 
 def test_fuga_with_large_boxes_falls_back_to_lists() -> None:
     users = Packing(capacity=[[40], [30]], demand=np.arange(3, 11)[:, None], servers=[9.0, 9.0])  # type: ignore[arg-type]
     many = game_of(users, eta=3)
-    assert not Boxes.of(Space.of(many)).fits(10**9)
-    assert equilibrium(many)[0].tolist() == listed(Space.of(many))
+    assert not Boxes.of(many).fits(10**9)
+    assert equilibrium(many)[0].tolist() == listed(many)
     roots = game_of(vm_types(rng=np.random.default_rng(0)), alpha=2.5)
-    assert not Boxes.of(Space.of(roots)).fits(10**9)
+    assert not Boxes.of(roots).fits(10**9)
 
 
 def test_game_beyond_memory_is_refused_before_listing_states() -> None:
@@ -102,17 +102,17 @@ def test_game_beyond_memory_is_refused_before_listing_states() -> None:
 def test_estimated_number_of_game_states_is_lower_bound(brute: Any, number: int) -> None:
     rng, close = np.random.default_rng(7), 0
     for _ in range(number):
-        space = drawn(brute, rng, near=False)
-        if not space.game.capped:
-            states = sum(map(len, space.levels(Clock())))
-            assert space.game.players < space.least_states <= states
-            close += space.least_states == states
+        game = drawn(brute, rng, near=False)
+        if not game.capped:
+            states = sum(map(len, levels(game, Clock())))
+            assert game.players < least_states(game) <= states
+            close += least_states(game) == states
     assert close
 
 
 def test_fuga_uses_lists_if_box_limit_is_too_small() -> None:
     game = game_of(Packing(capacity=[[9]], demand=[[1]], servers=[1.0]), eta=3)  # type: ignore[arg-type]
-    boxes = Boxes.of(Space.of(game))
+    boxes = Boxes.of(game)
     # 4 states; boxes hold 6 values of the 3 counts of the last level
     assert boxes.fits(6)
     assert not boxes.fits(4)

@@ -280,7 +280,7 @@ def _play(stated: Stated) -> Facts:
         kind = NOT_REACHED if stated.method == "FUGA" else again["equilibrium"]
         return facts | {"equilibrium": kind, "choices": again["choices"]}
     if stated.method == "FUGA-tree" and not game.capped:  # requests cut branches off
-        widths = [len(game.moves(index).combination) for index in range(game.players)]
+        widths = [len(game.strategies[c].combination) for c in game.kind.tolist()]
         facts["nodes"] = 1 + sum(accumulate(widths, operator.mul))
     return facts
 

@@ -102,8 +102,8 @@ def figure_3() -> Parts:
     game = with_strategies(game_of(EXAMPLE, eta=3), PRINTED)
     tree = game_tree(game)
     letters = [
-        dict(zip(map(tuple, game.moves(index).combination.tolist()), names, strict=True))
-        for index, names in enumerate(LETTERS)
+        dict(zip(map(tuple, game.strategies[c].combination.tolist()), names, strict=True))
+        for c, names in zip(game.kind, LETTERS, strict=True)
     ]
 
     def move(node: int, index: int) -> str:

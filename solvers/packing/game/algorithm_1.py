@@ -11,7 +11,6 @@ from ....instances.packing.instance import Integers, Packing
 from ....instances.problem.option_types import validate_options
 from ...outcome import Outcome, Stop
 from .result import played
-from .states import Space
 from .strategies import Eta, Game, Overload, game_of
 
 
@@ -56,44 +55,43 @@ def fuga_algorithm_1(
 
 def algorithm_1_choice(game: Game) -> Integers:
     """Combinations (P, s) that Algorithm 1 selects, in the order of moves."""
-    space = Space.of(game)
     chosen = np.zeros((game.players, game.instance.types), dtype=np.int64)
     total = np.zeros(game.instance.types, dtype=np.int64)
     last = game.players - 1
     if last == 0:
-        chosen[0] = reply(space, 0, total)
+        chosen[0] = reply(game, 0, total)
         return chosen
-    moves = space.moves(last - 1)
-    possible = space.possible(last - 1, total)
+    moves = game.moves(last - 1)
+    possible = game.possible(last - 1, total)
     if len(possible):
         first = moves.combination[possible]
-        replies = np.array([reply(space, last, total + move) for move in first])  # lines 18-21
-        best = _best(space, last - 1, possible, total + first + replies)  # line 22
+        replies = np.array([reply(game, last, total + move) for move in first])  # lines 18-21
+        best = _best(game, last - 1, possible, total + first + replies)  # line 22
         chosen[last - 1], chosen[last] = first[best], replies[best]  # line 23
     else:
-        chosen[last] = reply(space, last, total)
+        chosen[last] = reply(game, last, total)
     total = total + chosen[last - 1] + chosen[last]
     for index in range(last - 2, -1, -1):  # line 25
-        chosen[index] = reply(space, index, total)
+        chosen[index] = reply(game, index, total)
         total = total + chosen[index]
     return chosen
 
 
-def reply(space: Space, place: int, total: Integers) -> Integers:
+def reply(game: Game, place: int, total: Integers) -> Integers:
     """Best move (s,) of a player given the total of the others; zeros if caps allow none."""
-    possible = space.possible(place, total)
-    moves = space.moves(place).combination
+    possible = game.possible(place, total)
+    moves = game.moves(place).combination
     if not len(possible):
         return np.zeros(moves.shape[1], dtype=np.int64)
-    own: Integers = moves[possible][_best(space, place, possible, total + moves[possible])]
+    own: Integers = moves[possible][_best(game, place, possible, total + moves[possible])]
     return own
 
 
-def _best(space: Space, place: int, possible: Integers, ends: Integers) -> int:
+def _best(game: Game, place: int, possible: Integers, ends: Integers) -> int:
     """Index of the player's best possible move, given the resulting totals (n, s); ties
     lexicographically.
     """
-    worths, moves = space.game.worths, space.moves(place)
+    worths, moves = game.worths, game.moves(place)
     keys = worths.keys(ends)
     return worths.best(
         worths.variance(keys),

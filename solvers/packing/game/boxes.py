@@ -16,7 +16,8 @@ import numpy as np
 
 from ....instances.packing.instance import Floats, Integers
 from ...outcome import Clock
-from .states import GameProgress, OutOfTime, Space, note, too_many
+from .states import GameProgress, OutOfTime, note, too_many
+from .strategies import Game
 
 PART = 2**22
 """Values that are sorted between two looks at the clock, about."""
@@ -37,7 +38,7 @@ class Boxes:
 
     Attributes
     ----------
-    space : the game's moves.
+    game : whose counts they are.
     map, axes : (s, s) the coordinates y = map @ n of counts n, and its inverse, transposed.
     moves : by class, (e, s) moves in these coordinates, less `low`.
     low : (P, s) what each player adds to every coordinate at least.
@@ -47,7 +48,7 @@ class Boxes:
     keys : a key by v, of those asked for.
     """
 
-    space: Space
+    game: Game
     map: Integers
     axes: Integers
     moves: tuple[Integers, ...]
@@ -58,11 +59,11 @@ class Boxes:
     keys: dict[float, int] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, space: Space, small: float = SMALL) -> Boxes:
-        """Boxes of a game's state space, in sheared coordinates if these make them smaller."""
-        kind, tables = space.game.kind, [moves.combination for moves in space.by_class]
+    def of(cls, game: Game, small: float = SMALL) -> Boxes:
+        """Boxes of a game's total counts, in sheared coordinates if these make them smaller."""
+        kind, tables = game.kind, [moves.combination for moves in game.by_class]
         most = np.array([table.max(axis=0) for table in tables])[kind].sum(axis=0)
-        stays = bool((most >= space.game.worths.radix).any())
+        stays = bool((most >= game.worths.radix).any())
         types = len(most)
         unit = np.eye(types, dtype=np.int64)
         forward, back = (unit, unit) if stays else _sheared(tables, kind, small)
@@ -73,7 +74,7 @@ class Boxes:
         axis = np.argsort(width[kind].sum(axis=0), kind="stable")
         moves = [np.ascontiguousarray(m[:, axis] - own[axis]) for m, own in zip(moves, low)]  # noqa: B905
         return cls(
-            space, forward[axis], np.ascontiguousarray(back[:, axis].T), tuple(moves),
+            game, forward[axis], np.ascontiguousarray(back[:, axis].T), tuple(moves),
             low[kind][:, axis], width[kind][:, axis], stays,
         )  # fmt: skip
 
@@ -84,7 +85,7 @@ class Boxes:
         none = np.zeros((1, len(self.map)), dtype=np.int64)
         size: Integers = np.concatenate([none, self.width[place:stop].cumsum(axis=0)]) + 1
         if self.stays:
-            room = (self.map @ self.space.game.worths.radix) - (0 if at is None else at)
+            room = (self.map @ self.game.worths.radix) - (0 if at is None else at)
             size = np.minimum(size, room)
         return size
 
@@ -103,7 +104,7 @@ class Boxes:
             They would serve, but more points than allowed are kept at a time, and lists may be too
             long as well.
         """
-        worths, kind = self.space.game.worths, self.space.game.kind
+        worths, kind = self.game.worths, self.game.kind
         if not len(worths.digits) or worths.floor:
             return False
         # no more counts than there are ways to say how often each move was made
@@ -134,7 +135,7 @@ class Boxes:
         """
         from .kernels import make_exact
 
-        worths, size = self.space.game.worths, self.sizes()[-1]
+        worths, size = self.game.worths, self.sizes()[-1]
         origin = self.low.sum(axis=0) @ self.axes
         note(clock, f"v of {math.prod(size.tolist()):.2g} total counts")
         value = self._variances(origin, size)
@@ -148,12 +149,12 @@ class Boxes:
         del points
         self.ends[:] = [value]
         start = np.zeros(len(self.map), dtype=np.int64)
-        players = self.space.game.players
+        players = self.game.players
         progress = GameProgress(clock, self.points_to_play(0, players, kept))
         chosen, _ = self._play(0, start, players, value, progress, kept)
-        table = [moves.combination for moves in self.space.by_class]
+        table = [moves.combination for moves in self.game.by_class]
         result = np.zeros((len(chosen), len(self.map)), dtype=np.int64)
-        for index, (c, a) in enumerate(zip(self.space.game.kind.tolist(), chosen, strict=True)):
+        for index, (c, a) in enumerate(zip(self.game.kind.tolist(), chosen, strict=True)):
             result[index] = table[c][a] if a >= 0 else 0
         return result
 
@@ -161,7 +162,7 @@ class Boxes:
         """Fairness variances (points,) of a box of total counts, infinite where they are not
         reachable.
         """
-        worths, total = self.space.game.worths, np.zeros(size)
+        worths, total = self.game.worths, np.zeros(size)
         places = np.ogrid[tuple(map(slice, size))]
         for i, (first, radix) in enumerate(zip(worths.first, worths.radix, strict=True)):
             number = origin[i] + sum(
@@ -210,7 +211,7 @@ class Boxes:
             a, _ = self._choice(place + row, level.reshape(sizes[row + 1]), point)
             chosen.append(a)
             if a >= 0:
-                point = point + self.moves[int(self.space.game.kind[place + row])][a]
+                point = point + self.moves[int(self.game.kind[place + row])][a]
         return chosen, at + point + self.low[place:stop].sum(axis=0)
 
     def _back(
@@ -232,9 +233,9 @@ class Boxes:
         stride = np.append(np.cumprod(sizes[-1][:0:-1])[::-1], 1)
         whole = np.lib.stride_tricks.as_strided(work, sizes[-1], 8 * stride)
         for row in range(stop - place - 1, -1, -1):
-            c, size = int(self.space.game.kind[place + row]), sizes[row]
+            c, size = int(self.game.kind[place + row]), sizes[row]
             progress.begin(place + row, math.prod(size.tolist()))
-            own, slack = self.space.by_class[c], self.space.game.worths.slack
+            own, slack = self.game.by_class[c], self.game.worths.slack
             by_rank = np.argsort(own.rank, kind="stable")
             is_last = np.diff(own.rank[by_rank], append=-1) != 0
             moves, uneven = self.moves[c][by_rank], own.uneven[by_rank]
@@ -261,8 +262,8 @@ class Boxes:
         """Choice of the player at one position for a point of its box, and the resulting variance;
         -1 if caps allow nothing.
         """
-        c, worths = int(self.space.game.kind[place]), self.space.game.worths
-        moves, targets = self.space.by_class[c], point + self.moves[c]
+        c, worths = int(self.game.kind[place]), self.game.worths
+        moves, targets = self.game.by_class[c], point + self.moves[c]
         possible = np.flatnonzero((targets < after.shape).all(axis=1))
         if not len(possible):
             return -1, float(after[tuple(point)])
@@ -283,7 +284,7 @@ class Boxes:
     def _key(self, value: float) -> int:
         """State key with the given variance."""
         if value not in self.keys:
-            size, stride = self.sizes()[-1], self.space.game.worths.stride
+            size, stride = self.sizes()[-1], self.game.worths.stride
             point = np.unravel_index(np.argmax(self.ends[0] == value), size)
             self.keys[value] = int((self.low.sum(axis=0) + point) @ self.axes @ stride)
         return self.keys[value]

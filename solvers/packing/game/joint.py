@@ -13,7 +13,6 @@ from ....models.packing.joint import JointModel, joint_model
 from ...engines import solve_cp_sat
 from ...outcome import Clock, Outcome, Report, Status, Stop, agree
 from .algorithm_1 import algorithm_1_choice, reply
-from .states import Space
 from .strategies import Eta, Game, Overload, game_of
 
 DEVIATION_SCALE = 2**40
@@ -118,10 +117,9 @@ def _first_play(game: Game) -> Integers:
     """
     if not game.capped:
         return algorithm_1_choice(game)
-    space = Space.of(game)
     chosen = np.zeros((game.players, game.instance.types), dtype=np.int64)
     for index in range(game.players):
-        chosen[index] = reply(space, index, chosen[:index].sum(axis=0))
+        chosen[index] = reply(game, index, chosen[:index].sum(axis=0))
     return chosen
 
 

@@ -14,7 +14,7 @@ from ...routes import Routed
 from .algorithm_1 import algorithm_1_choice
 from .boxes import Boxes
 from .result import played
-from .states import GameProgress, OutOfTime, Space, States
+from .states import GameProgress, OutOfTime, States, levels
 from .strategies import Eta, Game, Overload, game_of
 
 MOST_STATES = 400_000_000
@@ -117,27 +117,26 @@ def equilibrium(
     OutOfTime
         The clock ran out.
     """
-    watch, space = clock or Clock(), Space.of(game)
-    boxes = Boxes.of(space)
+    watch, boxes = clock or Clock(), Boxes.of(game)
     if "boxes" in limits.routes and boxes.fits(most_states):
         play = boxes.solve(watch)
         if play is not None:
             return play, boxes.points
-    levels = space.levels(watch, most_states)
-    return by_lists(space, levels, watch), sum(len(level) for level in levels)
+    listed = levels(game, watch, most_states)
+    return by_lists(game, listed, watch), sum(map(len, listed))
 
 
-def by_lists(space: Space, levels: list[Integers], watch: Clock) -> Integers:
+def by_lists(game: Game, levels: list[Integers], watch: Clock) -> Integers:
     """Choices of the players (P, s), from lists of the reachable counts level by level."""
     from .kernels import best_replies
 
-    game, worths = space.game, space.game.worths
+    worths = game.worths
     value, end = worths.variance(levels[-1]), levels[-1]
     chosen: list[Integers] = []
     progress = GameProgress(watch, sum(map(len, levels[:-1])))
     for index in range(game.players - 1, -1, -1):
         progress.begin(index, len(levels[index]))
-        moves, after = space.moves(index), (levels[index + 1], value, end)
+        moves, after = game.moves(index), (levels[index + 1], value, end)
         value, end, choice, doubtful = best_replies(
             levels[index],
             *after,
@@ -155,7 +154,7 @@ def by_lists(space: Space, levels: list[Integers], watch: Clock) -> Integers:
         )
         for at in doubtful.tolist():
             total = np.array(worths.counts(levels[index][at]), dtype=np.int64)
-            possible = space.possible(index, total)
+            possible = game.possible(index, total)
             there = np.searchsorted(after[0], levels[index][at] + moves.steps[possible])
             squared = [moves.squared[a] for a in possible.tolist()]
             best = worths.best(after[1][there], after[2][there], moves.uneven[possible], squared)
@@ -168,14 +167,14 @@ def by_lists(space: Space, levels: list[Integers], watch: Clock) -> Integers:
                 raise OutOfTime
         chosen.append(choice)
     chosen.reverse()
-    return followed(space, levels, chosen)
+    return followed(game, levels, chosen)
 
 
-def followed(space: Space, levels: list[Integers], choice: list[Integers]) -> Integers:
+def followed(game: Game, levels: list[Integers], choice: list[Integers]) -> Integers:
     """Combinations (P, s) that choices by level and key lead to."""
-    result, key = np.zeros((space.game.players, space.game.instance.types), dtype=np.int64), 0
+    result, key = np.zeros((game.players, game.instance.types), dtype=np.int64), 0
     for index, (keys, chosen) in enumerate(zip(levels[:-1], choice, strict=True)):
-        moves = space.moves(index)
+        moves = game.moves(index)
         taken = int(chosen[np.searchsorted(keys, key)])
         if taken >= 0:
             result[index] = moves.combination[taken]

@@ -142,6 +142,39 @@ class Strategies:
 
 
 @dataclass(frozen=True, eq=False)
+class Moves:
+    """Moves of the players of one class, in lexicographic order.
+
+    Attributes
+    ----------
+    combination, steps : (e, s) VMs, and (e,) their keys.
+    squared, uneven : (e,) squared skewness of the server with each, and skewness.
+    rank : (e,) the place of each skewness in their order; equal for equal ones.
+    """
+
+    combination: Integers
+    steps: Integers
+    squared: tuple[Fraction, ...]
+    uneven: Floats
+    rank: Integers
+
+    @classmethod
+    def of(cls, strategies: Strategies, worths: Worths) -> Moves:
+        """Moves that follow from a set of strategies."""
+        order = np.lexsort(strategies.combination.T[::-1])
+        combination = np.ascontiguousarray(strategies.combination[order])
+        squared = tuple(strategies.squared[place] for place in order.tolist())
+        rank = {square: place for place, square in enumerate(sorted(set(squared)))}
+        return cls(
+            combination,
+            worths.keys(combination),
+            squared,
+            strategies.uneven[order],
+            np.array([rank[entry] for entry in squared]),
+        )
+
+
+@dataclass(frozen=True, eq=False)
 class Game:
     """Allocation game: players in the order of their moves, their strategies, and exact values of
     outcomes.
@@ -182,9 +215,19 @@ class Game:
             product *= len(self.strategies[c].combination)
         return product
 
-    def moves(self, place: int) -> Strategies:
-        """Strategies of the player at a position in the order of moves."""
-        return self.strategies[int(self.kind[place])]
+    @cached_property
+    def by_class(self) -> tuple[Moves, ...]:
+        """Moves of each class of servers; raises InvalidOption as `worths` does."""
+        return tuple(Moves.of(entry, self.worths) for entry in self.strategies)
+
+    def moves(self, place: int) -> Moves:
+        """Moves of the player at a position in the order of moves."""
+        return self.by_class[int(self.kind[place])]
+
+    def possible(self, place: int, total: Integers) -> Integers:
+        """Indices of the moves that caps allow, given the total counts before."""
+        after = total + self.moves(place).combination
+        return np.flatnonzero((after < self.worths.radix).all(axis=1))
 
     def is_play(self, placement: Placement) -> bool:
         """Return whether some play ends with a placement.

@@ -13,7 +13,6 @@ from ....instances.problem.errors import InvalidOption
 from ....instances.problem.option_types import validate_options
 from ...outcome import Outcome, Stop
 from .result import played
-from .states import Space
 from .strategies import Eta, Game, Overload, game_of
 
 MOST_NODES = 100_000
@@ -73,22 +72,21 @@ def game_tree(game: Game) -> Any:
     import networkx
 
     nodes, width = 1, 1
-    for index in range(game.players):
-        width *= len(game.moves(index).combination)
+    for c in game.kind.tolist():
+        width *= len(game.strategies[c].combination)
         nodes += width
         if nodes > MOST_NODES:
             raise InvalidOption(
                 f"the tree has more than {MOST_NODES} nodes; use FUGA, which gives the same "
                 "play without a tree, or a smaller eta"
             )
-    space = Space.of(game)
     tree = networkx.DiGraph(players=game.player.tolist())
     tree.add_node(
         0, depth=0, action=None, total=(0,) * game.instance.types, uneven=(), squared=None
     )
     level = [0]
     for index in range(game.players):
-        level = [child for node in level for child in _children(tree, space, node, index)]
+        level = [child for node in level for child in _children(tree, game, node, index)]
     ends = game.worths.keys(np.array([tree.nodes[leaf]["total"] for leaf in level], dtype=np.int64))
     for leaf, key, variance in zip(
         level, ends.tolist(), game.worths.variance(ends).tolist(), strict=True
@@ -116,18 +114,18 @@ def equilibrium_path(tree: Any) -> list[int]:
     return path
 
 
-def _children(tree: Any, space: Space, node: int, place: int) -> list[int]:
+def _children(tree: Any, game: Game, node: int, place: int) -> list[int]:
     """Add the moves of the player at a node as children, in lexicographic order; the empty move if
     caps allow nothing.
     """
     before = tree.nodes[node]
-    total, moves = np.array(before["total"], dtype=np.int64), space.moves(place)
+    total, moves = np.array(before["total"], dtype=np.int64), game.moves(place)
     options = [
         (moves.combination[a], float(moves.uneven[a]), moves.squared[a])
-        for a in space.possible(place, total).tolist()
+        for a in game.possible(place, total).tolist()
     ]
     if not options:
-        idle = space.game.idle[int(space.game.kind[place])]
+        idle = game.idle[int(game.kind[place])]
         options = [(np.zeros_like(total), math.sqrt(idle), idle)]
     children = []
     for move, uneven, squared in options:

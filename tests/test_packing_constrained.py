@@ -83,7 +83,7 @@ def test_assignment_model_of_spread_is_exact(number: int, status: Status) -> Non
     ruled = presolve(
         Packing([[4], [1]], [[1]], request=[number], servers=[1, 1], zone=("a", "b"), skew=[1])
     )
-    built = assignment_model(ruled, np.arange(2), rules=ruled)
+    built = assignment_model(ruled, np.arange(2))
     assert solve_cp_sat(built.model).status is status
 
 

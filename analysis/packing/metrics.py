@@ -20,8 +20,7 @@ from ...solvers.outcome import AGREE, Stop
 from ...solvers.packing.game.algorithm_1 import fuga_algorithm_1
 from ...solvers.packing.game.joint import joint_optimum
 from ...solvers.packing.game.play import NOT_REACHED, PERFECT
-from ...solvers.packing.game.result import played
-from ...solvers.packing.game.strategies import Eta, Overload, game_of
+from ...solvers.packing.game.strategies import Eta, Overload, game_of, played
 from ..manipulation import Floats, Misreport, Reports
 from ..metric import Facts, Metric, Stated
 

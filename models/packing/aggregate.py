@@ -35,7 +35,7 @@ class Aggregate:
     count: Integers
 
 
-def aggregate_program(packing: RuledPacking, penalty: int) -> Aggregate:
+def aggregate_program(packing: RuledPacking, penalty: int, budget: int | None = None) -> Aggregate:
     """Minimize the cost of servers whose capacities, limits and zones suffice for all VMs by class.
 
     Every answer gives a point of it: VMs of a type on a class, and servers of it that are used. So
@@ -44,13 +44,17 @@ def aggregate_program(packing: RuledPacking, penalty: int) -> Aggregate:
     Parameters
     ----------
     penalty : cost of a VM that is left out, so that the program always has a point.
+    budget : servers cost at most so much, and instead of their cost the free room counts: as much
+        of each resource of each class as possible stays free, the first parts of a server (`SPARE`)
+        with larger weights. In such answers integer VMs are placed most easily.
 
     Rows: all VMs are somewhere or left out; for each class the room for each resource; VMs of a
     type, or of a group, on a class are at most what one server holds times its servers; of two
     types apart no server holds both; limits within a zone; for each spread the VMs of a zone are
     between the fewest and `skew` more, and no more than whole numbers allow.
     """
-    builder, cost, pools, servers, count = _building(packing, penalty, 1.0)
+    weights = (1.0, 0.0) if budget is None else (0.0, 1.0)
+    builder, cost, pools, servers, count = _building(packing, penalty, *weights, budget)
     return Aggregate(builder.build(), cost, pools, servers, count)
 
 
@@ -75,17 +79,6 @@ class Moves:
     stay_type: Integers
 
 
-def even_program(packing: RuledPacking, budget: int) -> Aggregate:
-    """Aggregate program with free room: servers cost at most `budget`, and as much of each resource
-    of each class as possible stays free, the first parts of a server (`SPARE`) with larger weights.
-    In its answers integer VMs are placed most easily.
-    """
-    builder, cost, pools, of_class, count = _building(packing, 1_000, 0.0, 1.0)
-    program = builder.build()
-    program.upper[cost] = min(program.upper[cost], float(budget))
-    return Aggregate(program, cost, pools, of_class, count)
-
-
 def moves_program(
     packing: RuledPacking,
     placed: Integers,
@@ -107,10 +100,10 @@ def moves_program(
     servers : that may be in use.
     penalty : of a VM left out.
     room : (n, k) of each server.
-    spare : what stays empty counts so much more than in `even_program`.
+    spare : what stays empty counts so much more than `SPARE` says.
     budget : what the servers in use may cost in all; None for any cost.
     """
-    builder, cost, _, of_class, count = _building(packing, penalty, 0.0, spare)
+    builder, _, _, of_class, count = _building(packing, penalty, 0.0, spare, budget)
     size = packing.size.astype(float)
     builder.row(of_class, size, upper=float(servers))
     used = np.flatnonzero(placed.any(axis=1))
@@ -138,25 +131,23 @@ def moves_program(
         if len(here):
             most = float(room[used[place], j])
             builder.row(stay[here], packing.demand[i[here], j], upper=most)
-    program = builder.build()
-    if budget is not None:
-        program.upper[cost] = min(program.upper[cost], float(budget))
-    return Moves(program, of_class, count, kept, stay, m, i)
+    return Moves(builder.build(), of_class, count, kept, stay, m, i)
 
 
 def _building(
-    packing: RuledPacking, penalty: int, weight: float, spare: float = 0.0
+    packing: RuledPacking, penalty: int, weight: float, spare: float, budget: int | None
 ) -> tuple[ProgramBuilder, int, Integers, Integers, Integers]:
     """Build the program aggregated by class, with `weight` per unit of cost, and its columns.
 
-    spare : how much what stays empty counts.
+    spare, budget : how much what stays empty counts, and what servers may cost (None: anything).
     """
     # 1. columns: servers of each class, their cost, VMs by type and class, VMs left out
     types, classes = packing.most.shape
     builder = ProgramBuilder()
     servers = builder.columns(classes, lower=packing.least, upper=packing.limit, integer=True)
-    budget = float(packing.limit @ packing.price)
-    cost = builder.columns(1, upper=budget, cost=weight, integer=True)[0]
+    every = float(packing.limit @ packing.price)
+    paid = every if budget is None else min(every, float(budget))
+    cost = builder.columns(1, upper=paid, cost=weight, integer=True)[0]
     _equal(builder, servers, packing.price, cost)
     alike: dict[bytes, list[int]] = {}
     for c in range(classes):
@@ -243,14 +234,12 @@ def _building(
 
 
 def _equal(builder: ProgramBuilder, columns: Integers, values: npt.ArrayLike, total: int) -> None:
-    """Add the row by which a column equals a weighted sum of other columns. columns."""
+    """Add the row by which a column equals a weighted sum of other columns."""
     builder.row(np.append(columns, total), np.append(values, -1.0), lower=0.0, upper=0.0)
 
 
 def _at_most(
     builder: ProgramBuilder, columns: npt.ArrayLike, values: npt.ArrayLike, servers: int, room: int
 ) -> None:
-    """Add the row by which a weighted sum of columns is at most `room` times the servers. columns
-    <= room x servers.
-    """
+    """Add the row by which a weighted sum of columns is at most `room` times the servers."""
     builder.row(np.append(columns, servers), np.append(values, -float(room)), upper=0.0)

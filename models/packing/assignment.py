@@ -25,10 +25,10 @@ class AssignmentModel:
 
     Attributes
     ----------
-    model : minimize the cost of the servers in use, or (with `fixed` servers) find any placement.
+    model : minimize the cost of the servers in use.
     count : (n, s) index of the variable that counts VMs of a type on a server, -1 where none can be
         there.
-    used : (n,) index of the variable that says whether a server is in use, -1 when it must be.
+    used : (n,) index of the variable that says whether a server is in use.
     kind : (n,) class of each server.
     """
 
@@ -45,24 +45,18 @@ class AssignmentModel:
 
 @validate_options
 def assignment_model(
-    instance: Any,
-    kind: Integers | None = None,
-    *,
-    fixed: bool = False,
-    named: bool = False,
-    rules: RulesOnServers | None = None,
+    instance: Any, kind: Integers | None = None, *, named: bool = False
 ) -> AssignmentModel:
     """CP-SAT model in which every VM is on some server and no server is above its capacity.
 
     Parameters
     ----------
-    instance : a Packing; or a part of one, as solvers hold them: `demand` (s, k) and `request` (s,)
-        of VM types, `capacity` (p, k) and `price` (p,) of server classes.
+    instance : a Packing without rules; or a part of one, as solvers hold them: `demand` (s, k) and
+        `request` (s,) of VM types, `capacity` (p, k) and `price` (p,) of server classes, and the
+        rules on where VMs may run.
     kind : (n,) class of each server that may be used, servers of one class together; of each class
         all there are, or one for each VM, when not given.
-    fixed : all of them may be used at no cost: a question of feasibility.
     named : servers are distinguished, so that nothing is said about their order.
-    rules : on where VMs may run, besides.
 
     Symmetry: servers of one class are used in order, and in order of decreasing VMs of the first
     (largest) type.
@@ -77,6 +71,7 @@ def assignment_model(
     if kind is None:
         there = getattr(instance, "server_count", np.full(len(capacity), np.inf))
         kind = np.repeat(np.arange(len(capacity)), np.minimum(there, request.sum()).astype(int))
+    rules = instance if isinstance(instance, RulesOnServers) else None
     model = cp_model.CpModel()
     # 1. VMs of each type on each server, and whether it is used
     servers, types = len(kind), len(demand)
@@ -91,7 +86,7 @@ def assignment_model(
                 most = min(most, int(rules.most[i, kind[m]]))
             row.append(model.new_int_var(0, most, f"count_{m}_{i}") if most > 0 else None)
         count.append(row)
-    used = [] if fixed else [model.new_bool_var(f"used_{m}") for m in range(servers)]
+    used = [model.new_bool_var(f"used_{m}") for m in range(servers)]
     # 2. every VM is placed, no server is above its capacity
     for i in range(types):
         model.add(sum(row[i] for row in count if row[i] is not None) == int(request[i]))
@@ -103,27 +98,25 @@ def assignment_model(
                 if entry is not None and demand[i, j]
             ]
             if load:
-                model.add(sum(load) <= (room if fixed else room * used[m]))
+                model.add(sum(load) <= room * used[m])
     if rules is not None:
         _keep(model, count, demand, request, capacity, kind, rules)
-    # 3. symmetry; then the volume and what is paid, unless all servers may be used
+    # 3. symmetry; then the volume and what is paid
     for m in range(1, servers):
         if kind[m] == kind[m - 1] and not named:
-            if not fixed:
-                model.add(used[m - 1] >= used[m])
+            model.add(used[m - 1] >= used[m])
             if count[m][0] is not None:
                 model.add(count[m - 1][0] >= count[m][0])
-    if not fixed:
-        for j in range(capacity.shape[1]):  # volume: implied, and a good cut
-            total = int(demand[:, j] @ request)
-            volume: Any = sum(int(capacity[c, j]) * used[m] for m, c in enumerate(kind.tolist()))
-            model.add(volume >= total)
-        model.minimize(sum(int(price[c]) * used[m] for m, c in enumerate(kind.tolist())))
+    for j in range(capacity.shape[1]):  # volume: implied, and a good cut
+        total = int(demand[:, j] @ request)
+        volume: Any = sum(int(capacity[c, j]) * used[m] for m, c in enumerate(kind.tolist()))
+        model.add(volume >= total)
+    model.minimize(sum(int(price[c]) * used[m] for m, c in enumerate(kind.tolist())))
     # 4. the indices of the columns
     index = np.array(
         [[-1 if entry is None else entry.index for entry in row] for row in count], dtype=np.int64
     )
-    where = np.array([entry.index for entry in used] if used else [-1] * servers, dtype=np.int64)
+    where = np.array([entry.index for entry in used], dtype=np.int64)
     return AssignmentModel(model, index.reshape(servers, types), where, np.asarray(kind))
 
 

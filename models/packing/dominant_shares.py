@@ -49,7 +49,7 @@ def utilization_program(
     owed: Integers,
     *,
     whole: bool = False,
-) -> tuple[LinearProgram, list[Integers], Integers]:
+) -> tuple[LinearProgram, list[Integers]]:
     """Maximize weighted VMs (stated as a minimization).
 
     Parameters
@@ -59,7 +59,7 @@ def utilization_program(
     owed : (s,) fewest VMs of each user.
     whole : weights are whole numbers, and the program has no other columns than such.
 
-    Returns the program, the columns of the servers by combination, and those of the VMs served.
+    Returns the program, and the columns of the servers by combination.
     """
     builder = ProgramBuilder()
     number, served = _served(builder, combination, servers, cap)
@@ -69,17 +69,17 @@ def utilization_program(
     if whole:
         program = builder.build()
         program.cost[served] = -weight
-        return program, number, served
+        return program, number
     extra = builder.columns(1)
     builder.row(np.append(served, extra), np.append(weight, -1.0), lower=0.0, upper=0.0)
     program = builder.build()
     program.cost[extra] = -1.0
-    return program, number, served
+    return program, number
 
 
 def level_program(
     combination: list[Integers], servers: Integers, cap: Floats, steps: list[tuple[Integers, int]]
-) -> tuple[LinearProgram, list[Integers], Integers]:
+) -> tuple[LinearProgram, list[Integers]]:
     """Integer feasibility program: placements that give a number of users a number of VMs each.
 
     Parameters
@@ -105,7 +105,7 @@ def level_program(
         before, last = owed, reached
     for terms in user_terms.values():
         builder.row([column for column, _ in terms], [value for _, value in terms], lower=0.0)
-    return builder.build(), number, served
+    return builder.build(), number
 
 
 def share_program(
@@ -115,7 +115,7 @@ def share_program(
     unit: Floats,
     reached: list[float],
     tolerance: float,
-) -> tuple[LinearProgram, list[Integers], Integers]:
+) -> tuple[LinearProgram, list[Integers]]:
     """Program that maximizes the sum of the k + 1 least shares, given smaller such sums.
 
     The sum of the k least of x is max over t of k t - sum max(0, t - x_i) (Ogryczak and Tamir
@@ -159,4 +159,4 @@ def share_program(
         last = int(total)
     program = builder.build()
     program.cost[last] = -1.0
-    return program, number, served
+    return program, number

@@ -50,9 +50,9 @@ def joint_model(
     unit: int,
     alpha: float,
     breakpoints: Integers,
-    hint: list[Integers] | None = None,
-    order: list[int] | None = None,
-    stuck: list[bool] | None = None,
+    hint: list[Integers],
+    order: list[int],
+    stuck: list[bool],
 ) -> JointModel:
     """Minimize servers x v + sum of skewness over the number of servers of each class with each
     strategy.
@@ -68,7 +68,7 @@ def joint_model(
         between two of them takes the value at the lower one. Everything is rounded down, so the
         optimum is a lower bound.
     hint : servers by strategy to begin with.
-    order : the classes as they move, one after the other; as they are numbered when not given.
+    order : the classes as they move, one after the other.
     stuck : per class, whether its last strategy is the empty one, which a server may choose only
         where caps allow none of the others after the moves before. A server so stuck stays so,
         hence only the counts after all moves of its class matter.
@@ -119,10 +119,9 @@ def joint_model(
         int(skew) for row in skews for skew in row
     ]
     model.minimize(cp_model.LinearExpr.weighted_sum(columns, weights))
-    if hint is not None:
-        for row, chosen in zip(number, hint, strict=True):
-            for entry, value in zip(row, chosen.tolist(), strict=True):
-                model.add_hint(entry, value)
+    for row, chosen in zip(number, hint, strict=True):
+        for entry, value in zip(row, chosen.tolist(), strict=True):
+            model.add_hint(entry, value)
     return JointModel(model, [[entry.index for entry in row] for row in number])
 
 
@@ -132,14 +131,14 @@ def _forbid_idling(
     number: list[list[cp_model.IntVar]],
     servers: Integers,
     cap: list[int],
-    order: list[int] | None,
-    stuck: list[bool] | None,
+    order: list[int],
+    stuck: list[bool],
 ) -> None:
     """Add: an empty server's class has no strategy that fits the caps after its moves."""
     before: list[int] = []
-    for c in order or range(len(combination)):
+    for c in order:
         before.append(c)
-        if not (stuck or [False] * len(combination))[c]:
+        if not stuck[c]:
             continue
         idle = model.new_bool_var(f"idle_{c}")
         model.add(number[c][-1] <= int(servers[c]) * idle)

@@ -12,8 +12,7 @@ from ...instances.packing.game import FairShare, min_utilization
 from ...instances.packing.generators import paper_example
 from ...instances.packing.instance import Integers
 from ...solvers.packing.fixed_servers import UNCAPPED
-from ...solvers.packing.game.result import utilities
-from ...solvers.packing.game.strategies import game_of, pre_combination, with_strategies
+from ...solvers.packing.game.strategies import game_of, pre_combination, utilities, with_strategies
 from ...solvers.packing.game.tree import equilibrium_path, game_tree
 from ..charts import chart
 from ..experiment import Parts, compare, equal

@@ -24,7 +24,7 @@ from ..packing.patterns import Pool, penalty_of
 from ..packing.presolve import presolve
 from ..packing.restricted_master import RestrictedMaster
 from ..proofs import patience
-from ..proofs.prices import coarser, step_of
+from ..proofs.packing import coarser, step_of
 
 PATIENCE = 60
 """So many intervals in a row that raise no bound end the search for prices."""

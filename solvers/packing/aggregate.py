@@ -11,7 +11,7 @@ from fractions import Fraction
 import numpy as np
 
 from ...instances.packing.instance import Floats, Integers
-from ...models.packing.aggregate import Aggregate, Moves, aggregate_program, even_program
+from ...models.packing.aggregate import Aggregate, Moves, aggregate_program
 from ...models.program import LinearProgram
 from ..engines import WarmStartedProgram
 from ..outcome import Clock, Status, Stop, raise_if_interrupted
@@ -240,7 +240,7 @@ def spread_room(
     ----------
     least : (q,) servers that are among them: where they suffice, the dive cannot end in vain.
     """
-    built = even_program(problem.pooled, cost)
+    built = aggregate_program(problem.pooled, 1_000, cost)
     dive = Dive(built, problem.request, clock)
     lower, upper = dive.lower, dive.upper
     if least is not None:

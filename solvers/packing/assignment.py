@@ -90,7 +90,7 @@ def cp_sat(
     message = "none: making the model would take longer than there was time"
     answer = CpSatAnswer(Status.UNKNOWN, Stop.TIME_LIMIT, None, None, None, message)
     if clock.left is None or clock.left > len(kind) * problem.types * limits.seconds_per_count:
-        built = assignment_model(problem, kind, rules=problem)
+        built = assignment_model(problem, kind)
         hints = _hints(problem, built, kind, greedy)
         answer = solve_cp_sat(
             built.model, time_limit=clock.time_slice(), report=report, hints=hints

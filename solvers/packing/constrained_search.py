@@ -268,7 +268,7 @@ def _by_cp_sat(search: PortfolioState, effort: float) -> None:
     many = len(kind) * problem.types > limits.constrained_counts * effort
     if many or "cp-sat" not in limits.routes:
         return
-    built = assignment_model(problem, kind, rules=problem)
+    built = assignment_model(problem, kind)
     cost = [int(problem.price[c]) for c in kind]
     used = [built.model.get_bool_var_from_proto_index(int(place)) for place in built.used]
     total = sum(c * flag for c, flag in zip(cost, used, strict=True))

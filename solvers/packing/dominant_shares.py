@@ -220,10 +220,9 @@ class _Utilization:
     ) -> tuple[LinearProgram, list[Integers]]:
         shares = self._whole if whole else [float(part / self.unit) for part in self.weight]
         cap = self.instance.requested.astype(float)
-        program, number, _ = utilization_program(
+        return utilization_program(
             tables, self.servers, cap, np.array(shares, dtype=float), self.owed, whole=whole
         )
-        return program, number
 
     def outcome(
         self,
@@ -366,7 +365,7 @@ class _Leximin:
         while self.shares[level] < highest and not self.clock.expired:
             if self.stop is Stop.INTERRUPTED:
                 break
-            program, number, _ = level_program(
+            program, number = level_program(
                 self.tables, self.servers, self.cap, self._steps(self.shares[: level + 1])
             )
             answer = self._solved(program)
@@ -414,7 +413,7 @@ class _Leximin:
             for index in range(len(reached))
         ]
         slack = TOLERANCE * (1 + (sums[-1] if sums else 0.0))
-        program, number, _ = share_program(tables, self.servers, self.cap, unit, sums, slack)
+        program, number = share_program(tables, self.servers, self.cap, unit, sums, slack)
         answer = self._solved(program)
         self._offer(_placement(tables, number, answer, self.cluster))
 

@@ -34,7 +34,7 @@ class MovesLimits(Routed):
     ----------
     counts, first_counts : servers x types up to which CP-SAT is tried at all, and before anything
         else.
-    spare : how much more empty room counts than in `even_program`: at first, and where VMs find no
+    spare : how much more empty room counts than `SPARE` says: at first, and where VMs find no
         place.
     at_once, besides : servers in use, and others, of one zone whose VMs CP-SAT places anew
         together.
@@ -413,7 +413,7 @@ def _moves_model(
     """CP-SAT model with distinguished servers (n,), limits on their number and cost, and the number
     of VMs (n, s) that leave their server.
     """
-    built = assignment_model(problem, kind, named=True, rules=problem)
+    built = assignment_model(problem, kind, named=True)
     model = built.model
     used = [model.get_bool_var_from_proto_index(int(place)) for place in built.used]
     model.add(sum(used) <= servers)

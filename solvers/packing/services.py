@@ -12,7 +12,7 @@ import numpy as np
 from ...instances.packing.instance import Floats, Integers, Packing, Placement
 from ...instances.packing.placement_constraints import refuse_rules
 from ...instances.packing.services import covers
-from ...models.packing.services import service_program
+from ...models.packing.columns import service_program
 from ...models.program import LinearProgram
 from ...verify.packing_prices import least_price
 from ..engines import WarmStartedProgram, solve_program

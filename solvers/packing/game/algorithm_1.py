@@ -10,8 +10,7 @@ from ....instances.packing.game import Alpha
 from ....instances.packing.instance import Integers, Packing
 from ....instances.problem.option_types import validate_options
 from ...outcome import Outcome, Stop
-from .result import played
-from .strategies import Eta, Game, Overload, game_of
+from .strategies import Eta, Game, Overload, game_of, played
 
 
 @validate_options

@@ -13,9 +13,8 @@ from ...outcome import Clock, Outcome, Report, Stop
 from ...routes import Routed
 from .algorithm_1 import algorithm_1_choice
 from .boxes import Boxes
-from .result import played
 from .states import GameProgress, OutOfTime, States, levels
-from .strategies import Eta, Game, Overload, game_of
+from .strategies import Eta, Game, Overload, game_of, played
 
 MOST_STATES = 400_000_000
 """States kept at a time: 8 bytes each in boxes, about 12 in lists."""

@@ -12,8 +12,7 @@ from ....instances.packing.instance import Packing
 from ....instances.problem.errors import InvalidOption
 from ....instances.problem.option_types import validate_options
 from ...outcome import Outcome, Stop
-from .result import played
-from .strategies import Eta, Game, Overload, game_of
+from .strategies import Eta, Game, Overload, game_of, played
 
 MOST_NODES = 100_000
 

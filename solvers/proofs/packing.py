@@ -1,14 +1,16 @@
-"""Proofs of the fewest and the cheapest servers: prices of VMs, and a tree over the remaining
-fillings.
+"""Proofs for packing: prices of VMs, and trees over the remaining fillings or, with placement
+rules, over programs of servers and VMs by class.
 
-What prices prove, and a tree besides, stands above `priced` in the verifier.
+What prices prove, and a tree besides, stands above `priced` in the verifier. The programs are the
+verifier's own, `servers_program` and `moves_program`.
 """
 
 from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import replace
 from fractions import Fraction
 from typing import Any
@@ -22,21 +24,23 @@ from ...models.packing.dominant_shares import utilization_program
 from ...verify.frame import ProofCase
 from ...verify.packing import Packing as CheckedPacking
 from ...verify.packing_prices import Priced
-from ...verify.packing_servers import servers_program
+from ...verify.packing_servers import Kinds, moves_program, servers_program
 from ...verify.packing_shares import Shares
+from ...verify.program import Program
 from ...verify.reading import Refused, parse
 from ..engines import WarmStartedProgram
 from ..outcome import Clock, Status, Stop
+from ..packing.aggregate import aggregate_bound
 from ..packing.cards import CardSearch
 from ..packing.dominant_shares import maximal_combinations
 from ..packing.fixed_servers import fixed_cluster
 from ..packing.gap_closing import useful_fillings
 from ..packing.generation import Prices, generate, prices_of
+from ..packing.moves import moves_bound
 from ..packing.patterns import Pool, price_patterns, surrogate_mix
 from ..packing.presolve import UNLIMITED, Reduced, presolve
 from ..packing.services import ServiceCover
 from . import Claimed, Task, checked_proof, claimed_if_refused, patience, strongest_proof
-from .constrained_packing import MOST_NODES, servers_steps
 from .filling_tree import hints_of, refuted, sums_of
 from .rounding import on_grid, option, over_common
 from .tree import propagation_steps
@@ -59,6 +63,14 @@ MARGIN = Fraction(1, 20)
 """Prices are lowered until they prove their bound by this part of what they could: the search is
 shorter.
 """
+
+FEW_COUNTS = 1_500
+"""Servers times types up to which servers are distinguished in a program."""
+
+MOST_NODES = 4_000
+"""Cases of a tree after which it is given up."""
+
+Steps = tuple[dict[str, Any], ...]
 
 
 def cheapest(task: Task) -> Proof:
@@ -88,7 +100,7 @@ def cheapest(task: Task) -> Proof:
     return proof
 
 
-def _services(task: Task, claimed: int, *, costs: bool) -> tuple[dict[str, Any], ...]:
+def _services(task: Task, claimed: int, *, costs: bool) -> Steps:
     """Coarsest prices of sizes that prove the reported value; else a tree; else the best prices."""
     below = None if task.outcome.status is Status.INFEASIBLE else claimed
     best: Prices | None = None
@@ -177,7 +189,7 @@ def _utilization_steps(task: Task) -> list[list[dict[str, Any]]]:
     weight, _ = over_common(exact)
     shares = np.array([float(part / max(exact)) for part in exact])
     nobody = np.zeros(given.types, dtype=np.int64)
-    program, _, _ = utilization_program(tables, servers, given.requested, shares, nobody)
+    program, _ = utilization_program(tables, servers, given.requested, shares, nobody)
     relaxed = replace(program, integer=np.zeros_like(program.integer))
     answer = WarmStartedProgram(relaxed).solve(task.clock.left)
     if answer.row_dual is None:
@@ -356,3 +368,89 @@ def step_of(problem: Reduced, prices: Prices, heavy: Integers | None = None) -> 
         weights[c, own] = np.round(part / part.max() * WEIGHED).astype(np.int64)
     step = {"kind": "prices", "prices": of_type, "scale": prices.scale, "rents": of_class}
     return {**step, "weights": weights.tolist()}
+
+
+def servers_steps(task: Task, claimed: int | None, *, costs: bool) -> Steps:
+    """Tree which proves that no answer costs less than the reported one, or that there is no
+    answer.
+    """
+    given = _given(task)
+    cost = given.cost if costs else [1] * len(given.room)
+
+    def tree(below: int | None, head: dict[str, Any]) -> Steps:
+        return _propagation(task, servers_program(given, cost, below, head), below, head)
+
+    def weaker_bound() -> int:
+        problem = presolve(task.instance, costs=costs)
+        return aggregate_bound(
+            problem, task.clock, upper=claimed, seconds=task.clock.time_slice(2)
+        ).bound
+
+    return _best_tree(task, given, tree, claimed, weaker_bound)
+
+
+def fewest_moves(task: Task) -> Proof:
+    """Proof of `fewest-moves` with its number of servers, or within the given limits."""
+    given, outcome = _given(task), task.outcome
+    stated = outcome.certificate
+    options: dict[str, Any] = {
+        name: int(stated[name]) for name in ("servers", "cost") if name in stated
+    }
+    infeasible = outcome.status is Status.INFEASIBLE
+    steps: Steps = ()
+    if outcome.solution is not None:
+        steps = ({"kind": "witness", "on": list(map(int, outcome.certificate["on"]))},)
+    claimed = 0 if outcome.bound is None else math.ceil(outcome.bound - 1e-6)
+
+    def tree(below: int | None, head: dict[str, Any]) -> Steps:
+        return _propagation(task, moves_program(given, options, below, head), below, head)
+
+    def weaker_bound() -> int:
+        limits = {"servers": None, **options}
+        return moves_bound(task.instance, seconds=task.clock.time_slice(2), **limits)
+
+    if claimed > 0 or infeasible:
+        steps += _best_tree(task, given, tree, None if infeasible else claimed, weaker_bound)
+    proof = checked_proof(task, steps, options=options)
+    if infeasible and not proof.levels[0].infeasible:
+        raise Claimed("that the servers are too few, or too dear, is not proved by a tree")
+    return proof
+
+
+def _given(task: Task) -> CheckedPacking:
+    with claimed_if_refused():
+        return CheckedPacking(task.case({}, []), ruled=True)
+
+
+def _best_tree(
+    task: Task,
+    given: CheckedPacking,
+    tree: Callable[[int | None, dict[str, Any]], Steps],
+    claimed: int | None,
+    weaker_bound: Callable[[], int],
+) -> Steps:
+    """Tree over classes for the reported value, else over single servers if there are few, else for
+    the bound of the aggregate program.
+    """
+    steps, weaker = Steps(), Steps()
+    with suppress(KeyboardInterrupt):  # what there is by then is proved
+        if steps := tree(claimed, {}):
+            return steps
+        if claimed is not None and not task.clock.expired:
+            bound = weaker_bound()
+            weaker = tree(bound, {}) if 0 < bound < claimed else ()
+        vms = sum(int(number or 0) for number in given.request)
+        servers = sum(vms if number is None else number for number in given.servers)
+        if servers * len(given.size) <= FEW_COUNTS and not task.clock.expired:
+            steps = tree(claimed, {"each": True})
+    return steps or weaker
+
+
+def _propagation(
+    task: Task, built: tuple[Program, Kinds], below: int | None, head: dict[str, Any]
+) -> Steps:
+    program, kinds = built
+    last = program.rows.pop() if below is not None else None
+    at = None if "each" in head else [used for _, used, _ in kinds]
+    fields = head | ({} if below is None else {"below": below})
+    return tuple(propagation_steps(program, last, task.clock, at, MOST_NODES, **fields))

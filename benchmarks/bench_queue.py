@@ -20,6 +20,7 @@ from collections import deque
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from form import Rows, parser
@@ -124,7 +125,7 @@ def main() -> None:
                 ]
             )
             options = {"alpha": 0.03, "uncertainty": "certain"} if method == "stable" else {}
-            fleet = Fleet(chosen.machines)
+            fleet: Any = Fleet(chosen.machines)
             session = db.begin_session(1, fleet.now(), profile.settings)
             coordinator = Coordinator(
                 db, ledger.entries(), [], Predictor(profile, "forbid"), fleet,

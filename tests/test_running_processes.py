@@ -127,6 +127,15 @@ def test_job_with_pipe_as_output_is_not_started(computer: Computer, tmp_path: Pa
     assert computer.visit(MeasurementRequest.once([rest], ["/dev/null"])).error == ""
 
 
+def test_process_left_by_one_job_of_a_queue_is_killed_and_the_other_job_goes_on(
+    computer: Computer, tmp_path: Path
+) -> None:
+    jobs = [shell("setsid sleep 77 &", tmp_path), shell("sleep 1; echo done", tmp_path, "b")]
+    visit = computer.visit(MeasurementRequest.once(jobs, ["", "log"]))
+    assert [(each.error, each.left) for each in visit.members] == [("", 1), ("", 0)]
+    assert (tmp_path / "log").read_text() == "done\n"
+
+
 def in_time(work: Callable[[], Measurement]) -> Measurement:
     """What comes of work that might not end."""
     found: list[Measurement] = []

@@ -9,7 +9,7 @@ import numpy as np
 from ...instances.packing import Packing, Placement
 from ...instances.packing.instance import Integers, fits
 from ...solvers.packing.fixed_servers import fixed_cluster
-from .metrics import enviers
+from .metrics import enviers, loads
 
 
 @dataclass(frozen=True)
@@ -66,8 +66,8 @@ def server_split(instance: Packing) -> Integers:
 
 def still_fitting(instance: Packing, placement: Placement) -> tuple[int, ...]:
     """Users with unserved requests for whom one more VM fits on some server."""
-    count, kind = _all_servers(instance, placement)
-    free = instance.capacity[kind] - count @ instance.demand
+    load, kind = loads(instance, placement, idle=True)
+    free = instance.capacity[kind] - load
     total = placement.totals(instance.types)
     room = fits(instance.demand, free).any(axis=1)
     return tuple(int(user) for user in np.flatnonzero(room & (total < instance.requested)))
@@ -92,18 +92,3 @@ def _below(instance: Packing, total: Integers, split: Integers) -> tuple[int, ..
     return tuple(
         int(user) for user in np.flatnonzero(total < np.minimum(split, instance.requested))
     )
-
-
-def _all_servers(instance: Packing, placement: Placement) -> tuple[Integers, Integers]:
-    """Counts and classes of all servers including empty ones, class by class."""
-    rows, kinds = [], []
-    for c in range(instance.classes):
-        own = (
-            placement.count[placement.server_class == c]
-            if placement.servers
-            else np.zeros((0, instance.types), dtype=np.int64)
-        )
-        idle = int(instance.server_count[c]) - len(own)
-        rows.append(np.concatenate([own, np.zeros((idle, instance.types), dtype=np.int64)]))
-        kinds.append(np.full(int(instance.server_count[c]), c))
-    return np.concatenate(rows), np.concatenate(kinds)

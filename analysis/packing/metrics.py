@@ -147,11 +147,7 @@ def _fixed(
     """Metrics of a placement that are defined only when every server of the cluster is listed."""
     fair = FairShare.of(instance)
     kind = placement.server_class
-    load = (
-        placement.count @ instance.demand
-        if placement.servers
-        else np.zeros((0, len(fair.total)), dtype=np.int64)
-    )
+    load, _ = loads(instance, placement)
     idle = instance.server_count.astype(np.int64) - used
     nothing = np.zeros_like(instance.capacity)
     uneven = float(skewness(instance.capacity[kind], instance.initial_capacity[kind], load).sum())
@@ -171,6 +167,21 @@ def _fixed(
         "dominant_share_min": float(fair.shares(total)[wanting].min()),
         "envy": float(len(enviers(instance, total))),
     }
+
+
+def loads(
+    instance: Packing, placement: Placement, *, idle: bool = False
+) -> tuple[np.ndarray, np.ndarray]:
+    """Amounts in use on each server, shape (m, k), and its class: of the servers with VMs, and with
+    `idle` then of those without, where servers are of fixed number.
+    """
+    kind = placement.server_class
+    load = placement.count.reshape(-1, instance.types) @ instance.demand
+    if not idle:
+        return load, kind
+    rest = instance.server_count.astype(np.int64) - np.bincount(kind, minlength=instance.classes)
+    empty = np.repeat(np.arange(instance.classes), rest)
+    return np.pad(load, ((0, len(empty)), (0, 0))), np.concatenate([kind, empty])
 
 
 def enviers(instance: Packing, total: np.ndarray) -> list[int]:

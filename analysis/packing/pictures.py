@@ -29,6 +29,7 @@ from ..report.picture_data import (
 from ..report.table import slug
 from ..run.rows import Row
 from .drawing import MOST_LEAVES, draw_tree
+from .metrics import loads
 from .trees import play_of, tree_table
 
 MOST_SERVERS, MOST_USERS, MOST_RESOURCES = 100, 40, 4
@@ -114,18 +115,7 @@ def pictures(rows: Sequence[Row]) -> list[Picture]:
 
 def _fill(instance: Packing, placement: Placement, fixed: bool) -> list[list[float]]:
     """Sorted utilizations by resource, the fullest server first."""
-    kind = placement.server_class
-    used = np.bincount(kind, minlength=instance.classes)
-    load = (
-        placement.count @ instance.demand
-        if placement.servers
-        else np.zeros((0, len(instance.resources)), dtype=np.int64)
-    )
-    idle = np.repeat(
-        np.arange(instance.classes), (instance.server_count - used).astype(np.int64) if fixed else 0
-    )
-    load = np.concatenate([load, np.zeros((len(idle), load.shape[1]), dtype=np.int64)])
-    kind = np.concatenate([kind, idle])
+    load, kind = loads(instance, placement, idle=fixed)
     start = instance.initial_capacity[kind]
     busy = start - instance.capacity[kind] + load
     result = []

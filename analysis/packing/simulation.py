@@ -4,7 +4,7 @@ capacity.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Annotated, Any
 
 import numpy as np
@@ -28,7 +28,6 @@ class Slot:
     placed : VMs that began to run now.
     waiting : VMs that go on waiting.
     running : VMs that run.
-    allocated : placed / (placed + waiting), the share of wants that was served; None without any.
     utilization : share of each resource of the cluster in use.
     """
 
@@ -37,24 +36,7 @@ class Slot:
     placed: int
     waiting: int
     running: int
-    allocated: float | None
     utilization: tuple[float, ...]
-
-
-@dataclass(frozen=True)
-class Simulated:
-    """Simulated trace: its slots, and means over them."""
-
-    policy: str
-    resources: tuple[str, ...]
-    slots: tuple[Slot, ...] = field(repr=False)
-
-    @property
-    def mean_utilization(self) -> tuple[float, ...]:
-        """Mean utilization of each resource over the slots."""
-        return tuple(
-            float(value) for value in np.mean([slot.utilization for slot in self.slots], axis=0)
-        )
 
 
 @validate_options
@@ -69,7 +51,7 @@ def simulate(
     rounds: Annotated[int, AtLeast(1)] = 1,
     seed: int = 0,
     **options: Any,
-) -> Simulated:
+) -> list[Slot]:
     """Simulate a trace on a cluster of fixed size, as in section 3.1 of the paper.
 
     What was asked for since the last decision is decided at the start of the next slot, together
@@ -100,15 +82,10 @@ def simulate(
     )
     begin = float(trace.start.min())
     number = slots or int(np.ceil((trace.start.max() - begin) / slot)) + 1
-    rows = [
+    return [
         state.decide(begin + step * slot, policy, seed + step, options, rounds)
         for step in range(1, number + 1)
     ]
-    return Simulated(
-        policy if isinstance(policy, str) else getattr(policy, "__name__", "policy"),
-        trace.resources,
-        tuple(rows),
-    )
 
 
 class _State:
@@ -150,7 +127,6 @@ class _State:
         used = (self.space - self.free).sum(axis=0)
         return Slot(
             now, self.arrived - before, placed, wait, len(self.running),
-            placed / (placed + wait) if placed + wait else None,
             tuple((used / np.maximum(total, 1)).tolist()),
         )  # fmt: skip
 

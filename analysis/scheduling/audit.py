@@ -130,15 +130,12 @@ FAIRLY = Judging()
 
 @validate_options
 @with_settings()
-def audit(
-    judged: Window, *, judging: Judging = FAIRLY, rng: np.random.Generator | None = None
-) -> Audit:
+def audit(judged: Window, *, judging: Judging = FAIRLY) -> Audit:
     """Audit the schedule of a window.
 
     Parameters
     ----------
     judging : see `Judging`.
-    rng : of RAND's orders.
 
     Raises
     ------
@@ -187,8 +184,7 @@ def audit(
     else:
         drawn = judging.orderings or many_orderings(instance)
         validate_orderings(drawn, instance.organizations)
-        rng = rng or np.random.default_rng(0)
-        contributed, error, bound = _sampled(instance, received, times, drawn, rng)
+        contributed, error, bound = _sampled(instance, received, times, drawn)
     return Audit(
         instance=instance,
         times=times,
@@ -236,16 +232,12 @@ def _divided(masks: Integers, values: Integers, received: Integers) -> Floats:
 
 
 def _sampled(
-    instance: Scheduling,
-    received: Integers,
-    times: Integers,
-    orderings: int,
-    rng: np.random.Generator,
+    instance: Scheduling, received: Integers, times: Integers, orderings: int
 ) -> tuple[Floats, Floats, Floats]:
     """Shapley value phi (k, q) estimated from random orders of joining, coalitions scheduling first
     in, first out; and its error (k,) at the end by the sample's spread, and by `sampling_bound`.
     """
-    k = instance.organizations
+    k, rng = instance.organizations, np.random.default_rng(0)
     orders = [rng.permutation(k) for _ in range(orderings)]
     masks, places = joined([order.tolist() for order in orders])
     found = fifo_values(instance, masks, times)
@@ -265,22 +257,22 @@ def _sampled(
     return gains.mean(axis=0), np.minimum(error, bound), bound
 
 
-def sampling_bound(gains: Floats, width: float, risk: float = _RISK) -> Floats:
+def sampling_bound(gains: Floats, width: float) -> Floats:
     """Bound (k,) on the deviation of each mean of N sampled gains from the mean over all orders.
 
     The empirical Bernstein bound of Maurer and Pontil (2009, theorem 4) on both sides, over all
-    columns together: sqrt(2 V ln(4 k / risk) / N) + 7 w ln(4 k / risk) / (3 (N - 1)).
+    columns together: sqrt(2 V ln(4 k / risk) / N) + 7 w ln(4 k / risk) / (3 (N - 1)), at a risk of
+    0.05 that some mean is farther away.
 
     Parameters
     ----------
     gains : (N, k) what each player added in each order.
     width : w, of an interval that holds every gain.
-    risk : probability that some mean is farther away.
     """
     number, players = gains.shape
     if number < 2:
         return np.full(players, width)
-    term = np.log(4 * players / risk)
+    term = np.log(4 * players / _RISK)
     spread = np.sqrt(2 * gains.var(axis=0, ddof=1) * term / number)
     found: Floats = np.minimum(spread + 7 * width * term / (3 * (number - 1)), width)
     return found

@@ -11,7 +11,6 @@ Shapley value's, which asks what all coalitions would have done.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
@@ -55,14 +54,11 @@ class Flows:
     Attributes
     ----------
     waited, lent : (k, k) processor seconds, of the row's organization to the column's.
-    idle : (k,) processor seconds for which jobs waited below the share while nobody ran more than
-        its own: machines stood free, or were too small.
     """
 
-    judged: Window
+    course: Course
     waited: Floats
     lent: Floats
-    idle: Floats
 
     def largest(self, organization: int, owed: bool, number: int = 3) -> list[Cause]:
         """Largest causes for an organization that is owed (its losses) or owes (its gains)."""
@@ -78,11 +74,6 @@ class Flows:
             Cause(kind, loser, gainer, amount, *self._jobs(kind, loser, gainer))
             for amount, kind, loser, gainer in entries[:number]
         ]
-
-    @cached_property
-    def course(self) -> Course:
-        """Running and waiting processors between events."""
-        return Course.of(self.judged)
 
     def _jobs(
         self, kind: Kind, loser: int, gainer: int
@@ -102,12 +93,10 @@ def flows(judged: Window) -> Flows:
     ratio = np.divide(
         course.length, course.lack, out=np.zeros_like(course.lack), where=course.lack > 0
     )
-    waited = (course.deficit * ratio) @ course.surplus.T
-    lent = (course.unused * ratio) @ course.surplus.T
-    idle = (course.deficit * course.length).sum(axis=1) - waited.sum(axis=1)
-    each = Flows(judged, waited, lent, np.maximum(idle, 0))
-    each.__dict__["course"] = course
-    return each
+    waited, lent = (
+        (lacking * ratio) @ course.surplus.T for lacking in (course.deficit, course.unused)
+    )
+    return Flows(course, waited, lent)
 
 
 @dataclass(frozen=True, eq=False)

@@ -123,7 +123,8 @@ class Fairness:
     @cached_property
     def course(self) -> Floats:
         """Debt `owed` after each window, accumulated, shape (windows, k)."""
-        return np.cumsum([self._debts(each) for each in self.audits], axis=0)
+        hours = np.cumsum([in_core_hours(each) for each in self.audits], axis=0)
+        return hours * float(self.unit.size)
 
     @cached_property
     def work(self) -> Floats:
@@ -146,9 +147,6 @@ class Fairness:
             [_hours(getattr(each, name), each.instance.horizon) for each in self.audits], axis=0
         )
         return hours
-
-    def _debts(self, each: Audit) -> Floats:
-        return float(self.unit.size) * in_core_hours(each)
 
     @property
     def share_owed(self) -> float:
@@ -493,17 +491,12 @@ def _spans(text: str, log: Log) -> list[tuple[int, int]]:
                 f"{moment(log, over)}"
             )
         return [(begin, min(end, over) - begin)]
-    length = span_seconds(text, "window", "all, day, week, a span such as 12h or 7d, or BEGIN/END")
-    return [(begin, min(length, over - begin)) for begin in range(first, over, length)]
-
-
-def span_seconds(text: str, option: str, expected: str = "a span such as 12h, 7d or week") -> int:
-    """Seconds of a span such as day, 12h or 2w; raises InvalidOption with the option's name."""
     parts = re.fullmatch(r"([0-9]{1,6})?(h|d|w|day|week)", text)
     length = int(parts[1] or 1) * _SPANS[parts[2]] if parts else 0
     if length < 1:
-        raise InvalidOption(f"{option} is {text!r}; expected {expected}")
-    return length
+        expected = "all, day, week, a span such as 12h or 7d, or BEGIN/END"
+        raise InvalidOption(f"window is {text!r}; expected {expected}")
+    return [(begin, min(length, over - begin)) for begin in range(first, over, length)]
 
 
 def _second(text: str, log: Log) -> int:

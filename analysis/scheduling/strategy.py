@@ -56,13 +56,13 @@ def changes(
         length = int(instance.processing[job])
         if "split" in kinds:
             for cut in range(1, length):
-                yield _split(instance, job, cut)
+                yield _halves(instance, "split", job, cut)
         alike = index + 1 < len(jobs) and instance.width[job] == instance.width[jobs[index + 1]]
         if "merge" in kinds and alike:
             yield _merge(instance, job, jobs[index + 1])
         if "narrow" in kinds:
             for first in range(1, int(instance.width[job])):
-                yield _narrow(instance, job, first)
+                yield _halves(instance, "narrow", job, first)
         for amount in (1, 2, 4):
             if "delay" in kinds:
                 release = instance.release.copy()
@@ -114,32 +114,19 @@ class _Reports(Reports):
 REPORTS = _Reports()
 
 
-def _twice(instance: Scheduling, job: int) -> Scheduling:
-    """Instance with a job duplicated, both released together."""
-    fields = {
+def _halves(instance: Scheduling, kind: Kind, job: int, first: int) -> Change:
+    """Replace a job by two, released together: by "split" the first of `first` units, by "narrow"
+    side by side, the first on `first` of its processors.
+    """
+    twice = {
         name: np.insert(getattr(instance, name), job, getattr(instance, name)[job])
         for name in ("organization", "release", "processing", "processors")
         if getattr(instance, name) is not None
     }
-    return instance.replace(**fields)
-
-
-def _split(instance: Scheduling, job: int, cut: int) -> Change:
-    """Replace a job by two, released together, the first of `cut` units."""
-    twice = _twice(instance, job)
-    processing = twice.processing.copy()
-    processing[job : job + 2] = cut, instance.processing[job] - cut
-    shown = twice.replace(processing=processing)
-    return Change("split", job, cut, shown, shown.processing)
-
-
-def _narrow(instance: Scheduling, job: int, first: int) -> Change:
-    """Replace a job by two side by side, the first on `first` of its processors."""
-    twice = _twice(instance, job)
-    width = twice.width.copy()
-    width[job : job + 2] = first, instance.width[job] - first
-    shown = twice.replace(processors=width)
-    return Change("narrow", job, first, shown, shown.processing)
+    amount = twice["processing" if kind == "split" else "processors"]
+    amount[job : job + 2] = first, amount[job] - first
+    shown = instance.replace(**twice)
+    return Change(kind, job, first, shown, shown.processing)
 
 
 def _merge(instance: Scheduling, job: int, following: int) -> Change:

@@ -190,7 +190,7 @@ class _Supervisor:
             self._watch(members, bool(request.get("once")))
         finally:
             stays = [(member, time.monotonic()) for member in members if member.pid]
-            self._kill_all()
+            self._kill()
         after, seconds = _pressure(), time.monotonic() - begin
         for member, end in stays:
             member.given["cut"] = [member.begin, end]
@@ -241,7 +241,7 @@ class _Supervisor:
                 left_behind = [child for child in _children(os.getpid()) if child not in running]
                 if once:
                     member.ended(status, usage, end, 0)
-                    member.left = self._kill_strays(members.index(member))
+                    member.left = self._kill(f"{SEAT}={members.index(member)}")
                     continue
                 member.ended(status, usage, end, len(left_behind))
                 if member.control and not member.error:
@@ -259,30 +259,24 @@ class _Supervisor:
         if 0 in ready:  # nothing is asked before the answer is given: this is its end
             raise _Left
 
-    def _kill_strays(self, seat: int) -> int:
-        """Kill the processes that the job of a seat left behind; return how many there were."""
-        mark, killed = f"{SEAT}={seat}".encode(), set()
-        while strays := [
-            pid for pid in _descendants(_children(os.getpid())) if _carries(pid, mark)
+    def _kill(self, mark: str = "") -> int:
+        """Kill the descendants of this process, in any session, whose environment has a mark (all
+        without one); return how many there were.
+        """
+        killed = set[int]()
+        while found := [
+            pid
+            for pid in _descendants(_children(os.getpid()))
+            if not mark or _carries(pid, mark.encode())
         ]:
-            killed |= set(strays)
-            for pid in strays:
+            killed |= set(found)
+            for pid in found:
                 with suppress(ProcessLookupError):
                     os.kill(pid, signal.SIGKILL)
-            for pid in strays:
+            for pid in found:
                 with suppress(ChildProcessError):
                     os.waitpid(pid, 0)
         return len(killed)
-
-    def _kill_all(self) -> None:
-        """Kill all descendants of this process, in any session."""
-        while children := _children(os.getpid()):
-            for pid in _descendants(children):
-                with suppress(ProcessLookupError):
-                    os.kill(pid, signal.SIGKILL)
-            for pid in children:
-                with suppress(ChildProcessError):
-                    os.waitpid(pid, 0)
 
 
 def _children(pid: int) -> list[int]:

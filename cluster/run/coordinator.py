@@ -26,7 +26,7 @@ from ..measure.command import ENDED, fingerprint
 from ..measure.measurement import JobRuns, MeasurementRequest
 from ..measure.profiles import Predictor
 from ..measure.store import Store, StoredMeasurement
-from .dispatcher import Ended, Machines
+from .dispatcher import Dispatcher, Ended
 from .placement import WaitingQueue, losses, place
 from .queue_store import Entry, PlacedGroup, QueuedJob, QueueStore, State
 from .settings import RunSettings
@@ -151,7 +151,7 @@ class Coordinator:
         entries: Sequence[Entry],
         running: Sequence[PlacedGroup],
         predictor: Predictor,
-        machines: Machines,
+        machines: Dispatcher,
         policy: Policy,
         settings: RunSettings,
         session: int,

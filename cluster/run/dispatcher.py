@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from queue import Empty, SimpleQueue
-from typing import Protocol, Self
+from typing import Self
 
 from ..measure.command import Computer, machine_facts
 from ..measure.measurement import Measurement, MeasurementRequest
@@ -26,29 +26,8 @@ class Ended:
     reason: str = ""
 
 
-class Machines(Protocol):
-    """Interface of the machines on which groups run: this computer, or a simulated cluster in
-    tests.
-    """
-
-    def now(self) -> float:
-        """Current time in seconds since 1970."""
-
-    def all(self) -> Mapping[str, Mapping[str, str]]:
-        """Map each machine's name to its hardware facts; see `machine.machine_facts`."""
-
-    def start(self, machine: str, group: str, request: MeasurementRequest) -> None:
-        """Start a group of jobs on a machine that runs no other group."""
-
-    def ended(self, seconds: float) -> list[Ended]:
-        """Collect the outcomes of ended groups, waiting up to `seconds` for the first."""
-
-    def end_all(self) -> None:
-        """Kill all groups of jobs that still run."""
-
-
 class Dispatcher:
-    """Machines that are parts of this computer; see `Machines`. Use it in a with statement.
+    """Machines that are parts of this computer. Use it in a with statement.
 
     Parameters
     ----------
@@ -79,7 +58,7 @@ class Dispatcher:
         return time.time()
 
     def all(self) -> Mapping[str, Mapping[str, str]]:
-        """Map each machine's name to its hardware facts."""
+        """Map each machine's name to its hardware facts; see `command.machine_facts`."""
         return self._facts
 
     def start(self, machine: str, group: str, request: MeasurementRequest) -> None:

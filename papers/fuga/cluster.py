@@ -222,7 +222,7 @@ def figure_7(
         for policy in ("FUGA-algorithm-1", "first-fit", "best-fit", "DRF", "fair-slots")
     }
     fuga = runs["FUGA-algorithm-1"]
-    cpu = [entry.utilization[0] for entry in fuga.slots]
+    cpu, memory = zip(*(entry.utilization for entry in fuga), strict=True)
     over = float(np.mean([value > 0.75 for value in cpu]))
     instead = (
         f"{what} instead of the Google trace, {servers} servers, {slots} slots of "
@@ -232,16 +232,16 @@ def figure_7(
         f"{100 * over:.0f} %", over > 0.5, instead)  # fmt: skip
     yield compare("FUGA: CPU in use sometimes exceeds 85 %", "yes", f"most {100 * max(cpu):.0f} %",
         max(cpu) > 0.85, instead)  # fmt: skip
-    used = fuga.mean_utilization[1]
+    used = float(np.mean(memory))
     yield compare("FUGA: memory in use", "about 60 % (10 points over Google's half)",
         f"{100 * used:.0f} %", abs(used - 0.6) <= NEAR, instead)  # fmt: skip
     # 3. Both resources over time.
-    start = fuga.slots[0].time
+    start = fuga[0].time
     for index, label in enumerate(("CPU", "memory")):
         lines = {
             policy: {
                 round((entry.time - start) / 3600, 4): round(entry.utilization[index], 6)
-                for entry in done.slots
+                for entry in done
             }
             for policy, done in runs.items()
         }

@@ -9,7 +9,7 @@ from cotenant.cluster.run.dispatcher import Ended
 
 
 class SimulatedMachines:
-    """See `cotenant.cluster.run.dispatcher.Machines`; time goes on only by `step`.
+    """See `cotenant.cluster.run.dispatcher.Dispatcher`; time goes on only by `step`.
 
     Parameters
     ----------

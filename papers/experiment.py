@@ -108,7 +108,7 @@ is of a measured file in the folder of users' copies.
 
 def draws(**shorter: Any) -> Variations:
     """Variations of an experiment by the seeds 1 to 3; `shorter` are options of shorter runs."""
-    return {"the draw": {f"seed {seed}": {"seed": seed, **shorter} for seed in (1, 2, 3)}}
+    return {"the random draws": {f"seed {seed}": {"seed": seed, **shorter} for seed in (1, 2, 3)}}
 
 
 def each(option: str, *values: Any, **also: Any) -> Mapping[str, Mapping[str, Any]]:

@@ -125,7 +125,7 @@ def figure_2(
     yield compare("mean normalized throughput, Gandiva", f"{theirs.mean():.4f}",
         f"{mean.mean():.4f} ({low:.4f} to {high:.4f})",
         bool(low - half <= theirs.mean() <= high + half),
-        f"over {draws} draws of pairs; the log's value is one draw of "
+        f"over {draws} draws of pairs; the log's value is from one draw of "
         "the authors' program")  # fmt: skip
     # 3. Variables and seconds, and the curves.
     slowest = "the slowest part of those that are taken to run side by side"

@@ -181,7 +181,7 @@ def _notes(entries: Sequence[Finding]) -> tuple[tuple[str, ...], dict[Finding, s
     for entry in entries:
         parts = {part: NUMBER.sub("#", part) for part in entry.note.split("; ") if part}
         reason = entry.reason.partition(ALL_OF_THEM)[0]
-        reason = reason.replace(RULED_OUT, "the difference remains when changing")
+        reason = reason.replace(f"{RULED_OUT}: ", "the difference remains after changing ")
         reason = reason.replace("cause: ", "cause of the difference: ")
         reason = reason.replace(": reproduced ", ", since the paper's result comes out ")
         parts |= {reason: reason} if reason else {}

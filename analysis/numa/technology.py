@@ -152,7 +152,7 @@ def _memory() -> list[Recomputed]:
             T.dram_power * T.dram_channel, idle,
             "20.5 Gb/s x 160 pJ/bit of Table 4.1 (16.4 W were the channel busy)", 0.5),
         _row("E_Mem@20", "pJ/bit", "Table 4.1", T.dram_energy_idle, T.dram_energy_idle_eq,
-            "eq. 4.1; it cancels", 0.5),
+            "by eq. 4.1, in which it cancels", 0.5),
     ]  # fmt: skip
 
 
@@ -173,9 +173,9 @@ def _links() -> list[Recomputed]:
         _row("HyperTransport bandwidth, one way", "GB/s", "Table 4.1", 25.6, one_way / 8,
             "x32 lanes x 0.8 GB/s", 0.05),
         _row("HyperTransport lanes", "lanes", "Table 4.1", T.ht_lanes_table, T.ht_lanes,
-            "section 4.2.2: 16 lanes wide", 0.5),
+            "for 16 lanes, as in section 4.2.2", 0.5),
         _row("HyperTransport energy", "pJ/bit", "Table 4.1", T.ht_energy, path / one_way * 1e3,
-            "8.19 W / 204.8 Gb/s; the break-evens need 36", 0.5),
+            "8.19 W / 204.8 Gb/s, but the break-evens need 36", 0.5),
         _row("power of a PCIe connection's lanes", "W", "4.2.3", 4.8, lanes, "32 lanes x 150 mW",
             0.05),
         _row("PCIe energy", "pJ/bit", "4.2.3", 37.5,
@@ -190,7 +190,7 @@ def _links() -> list[Recomputed]:
             "per blade: 41 W HyperTransport + a quarter of 58.8 W PCIe, beside 128 W DRAM", 1),
         _row("the same, 40 W and 60 W added as printed", "%", "4.2.4, fig. 4.4: nearly 30 %", 30,
             100 * mixed / (blade + mixed),
-            "40 W is a blade's, 60 W a server's: they cannot be added", 1),
+            "of 40 W of a blade and 60 W of a server, which cannot be added", 1),
     ]  # fmt: skip
 
 

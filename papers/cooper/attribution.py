@@ -228,4 +228,4 @@ def _printed_ranks(given: Setting, bars: Bars) -> Iterator[Finding]:
         yield compare(f"{job}, rank of penalty", str(penalty),
             ", ".join(f"{policy} {value}" for policy, value in place.items()),
             penalty in (place["SMR"], place["SR"]),
-            "the paper does not say under which policy: compared with SMR and SR")  # fmt: skip
+            "the paper does not say under which policy, so SMR and SR are compared")  # fmt: skip

@@ -77,11 +77,11 @@ def figure_13(
     first, last = sizes[0], sizes[-1]
     yield compare(f"{policy}, the correlation strengthens with more agents", "yes",
         _by_size(mean), mean[last] > mean[first],
-        "mean rank correlation by number of agents; the paper does not print "
+        "our numbers are mean rank correlations by number of agents; the paper does not print "
         "the population sizes")  # fmt: skip
     yield compare("the link is weak in small systems", "yes",
         f"significant in {100 * share[first]:.0f} % of populations of {first}", share[first] < 0.5,
-        "by a one-sided test at 5 %; weak is taken as significant in less than half of the "
+        "tested one-sided at 5 %; weak is taken as significant in less than half of the "
         "populations")  # fmt: skip
     yield compare("in larger systems more contentious jobs have larger penalties", "yes",
         f"significant in {100 * share[last]:.0f} % of populations of {last}", share[last] >= 0.95,
@@ -90,7 +90,7 @@ def figure_13(
     yield compare("standard deviations shrink with population size", "yes",
         f"{_by_size(deviation)} points",
         deviation[last] < deviation[first] and least >= len(sizes) // 2,
-        "standard deviation over populations of a job type's mean penalty")  # fmt: skip
+        "a job type's mean penalty has this standard deviation over populations")  # fmt: skip
     # 3. The curves.
     samples = {policy: found, UNBLOCKED: exact}
     curves = {name: within_deviation(one) for name, one in samples.items() if one}

@@ -175,7 +175,7 @@ def _satisfaction_claims(
 ) -> Iterator[Finding]:
     improved = {switch: shares[switch]["improved"] for switch in found}
     why = (
-        "depends on the measured penalties, which were never published"
+        "the result depends on the measured penalties, which were never published"
         if given.synthetic
         else "other machines and jobs than the papers'"
     )
@@ -233,11 +233,11 @@ def _stability_claims(counts: dict[str, Floats]) -> Iterator[Finding]:
     at = ", ".join(f"{100 * alpha:.0f}" for alpha, less in zip(_ALPHAS, lower, strict=True) if less)
     yield compare("SMR colocations are most stable, at every alpha", "yes",
         f"no, {' and '.join(names)} somewhere below it" if names else "yes", not names,
-        "by medians, fewer blocking pairs than SMR at "
+        "by medians the policy has fewer blocking pairs than SMR at "
         f"alpha {at} points" if names else "")  # fmt: skip
     for name in ("SMP", "SR"):
         yield compare(f"{name} is less stable than SMR", "yes", against(name, "SMR"),
             bool(median[name][0] > median["SMR"][0]),
-            _CROWDED if name == "SMP" else "depends on how the agents of SR rank equal partners "
+            _CROWDED if name == "SMP" else "the result hangs on how agents of SR rank equals "
             "(option -o ties=)",
         )  # fmt: skip

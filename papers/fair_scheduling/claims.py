@@ -80,7 +80,7 @@ def figure_7_numbers() -> Parts:
         start = simulate(instance, "FIFO").start
         share = f"{100 * units_done(start, instance.processing, 6).sum() / 24:.0f} %"
         yield equal(f"utilization at 6, {label}", paper, share,
-            "4 machines; the figure does not print the number of machines")  # fmt: skip
+            "run on 4 machines; the figure does not print the number of machines")  # fmt: skip
         alt = f"Four machines over 6 units, {label}: {share} of the time is used."
         yield schedule_map(f"scheduling-figure-7{part}", f"Greedy, {label}", seven, start, alt)
 
@@ -133,7 +133,7 @@ def theorem_6_2(*, seed: int = 0, instances: Count = 60) -> Parts:
         proved += found is not None
         for price in found or ():
             work[price.rule].append(price.work)
-    note = f"{proved} instances with proved optima, {instances - proved} without"
+    note = f"{proved} instances have proved optima, {instances - proved} have none"
     if not work:
         what = "share of the most work possible"
         yield compare(what, "at least 75 %", "nothing proved", None, note)

@@ -124,7 +124,7 @@ def figure_10(
     yield compare(f"difference between the rules, {least} against {most} organizations",
         "more significant", f"{short(_apart(first))} against {short(_apart(last))}",
         decided(_apart(last) > _apart(first), low, high),
-        "largest less smallest of the rules' means; with windows drawn again the difference "
+        "spread is the largest less the smallest mean; with windows drawn again the difference "
         f"grows by {short(low)} to {short(high)}")  # fmt: skip
     means = {name: [summarize(one).mean for one in sample] for name, sample in samples.items()}
     yield chart("scheduling-figure-10", "Unfairness against the number of organizations",
@@ -187,8 +187,8 @@ def _rows(
 ) -> Iterator[Finding]:
     """Findings on each rule's mean beside the printed one; the start may cause differences."""
     counts = (
-        f"{found.contended_windows} of {found.windows} windows contended, "
-        f"{found.without_work} without work drawn again"
+        f"{found.contended_windows} of {found.windows} windows are contended, "
+        f"and {found.without_work} without work were drawn again"
     )
     for name, (mean, deviation) in paper.items():
         s = summarize(found.distance[name])
@@ -235,7 +235,7 @@ def _differences(
             cause = f"{known} (mean {_interval(there)})"
         text = f"{paper[name][0] - paper['DIRECTCONTR'][0]:+g} (difference of the means)"
         farther, nearer = (difference > 0).sum(), (difference < 0).sum()
-        note = f"farther from REF in {farther} windows, nearer in {nearer}"
+        note = f"the rule is farther from REF in {farther} windows, nearer in {nearer}"
         note += f"; {CONTAINS_ZERO}" if s.low <= 0 <= s.high else ""
         yield compare(f"{name} less DIRECTCONTR, {start} start", text,
             f"mean {_interval(s)}, median {short(s.median)}", verdict, note, cause)  # fmt: skip

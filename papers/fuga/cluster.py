@@ -153,7 +153,7 @@ def claims_6(rows: Sequence[SweepRow]) -> Parts:
         for resource, lines in curves.items()
     }
     # 2. The sentences.
-    instead = "elastic users on a cluster of the paper's proportions instead of the Google trace"
+    instead = "elastic users on a cluster of the paper's proportions replace the Google trace"
     for resource, level, least in (("CPU", 0.7, 450), ("memory", 0.6, 500)):
         fuga = [value for size, value in known[resource]["FUGA"].items() if size >= least]
         if fuga:
@@ -226,7 +226,7 @@ def figure_7(
     over = float(np.mean([value > 0.75 for value in cpu]))
     instead = (
         f"{what} instead of the Google trace, {servers} servers, {slots} slots of "
-        f"{SLOT:g} s; Algorithm 1, up to 20 games a slot"
+        f"{SLOT:g} s; FUGA is Algorithm 1, for up to 20 games a slot"
     )
     yield compare("FUGA: slots with more than 75 % of the CPU in use", "more than half",
         f"{100 * over:.0f} %", over > 0.5, instead)  # fmt: skip

@@ -48,7 +48,7 @@ def figure_2() -> Parts:
     for server, (least, entry) in enumerate(zip((0.875, 0.75), true.strategies, strict=True)):
         value = float(entry.threshold)
         yield compare(f"min O({server + 1})", f"{least:g}", f"{value:.4g}",
-            round(value, 4) == least, "", "the minimum of the set in the row above")  # fmt: skip
+            round(value, 4) == least, "", "ours is the minimum of the row above")  # fmt: skip
     # 2. Both servers choose their second combination, in the order of moves.
     order = ", ".join(f"server {m + 1}" for m in true.player)
     yield equal("order of moves", "server 2, server 1", order)
@@ -66,7 +66,7 @@ def figure_2() -> Parts:
     cause = cause if (round(sums[1], 1), round(sums[0], 2)) == (-1.2, -1.27) else ""
     for name, printed, digits, value in (("1", -1.2, 1, worth[1]), ("2", -1.27, 2, worth[0])):
         yield compare(f"U({name}), both choose their second combination", f"{printed:g}",
-            f"{value:.4f}", round(float(value), digits) == printed, "eq. 14 as printed",
+            f"{value:.4f}", round(float(value), digits) == printed, "computed by eq. 14 as printed",
             cause)  # fmt: skip
     # 3. What each combination leaves least used on each server (eq. 10), as fig. 2 ranks them.
     rows = {}
@@ -121,7 +121,7 @@ def figure_3() -> Parts:
     both = f"utilities {payoffs[0]:.4f} and {payoffs[1]:.4f}"
     yield equal("equilibrium", "(c, e)", f"({', '.join(play)})",
         f"<0,0,2> and <1,2,0>, on the printed sets; {both}")  # fmt: skip
-    yield equal("leaves", "9", len(leaves), "three combinations of each server")
+    yield equal("leaves", "9", len(leaves), "the sets have three combinations of each server")
     # 3. The tree drawn, and its leaves.
     rows = tuple(
         (

@@ -70,7 +70,7 @@ def claims(
     ours = float(job_speeds(STABLE_NOT_UNIQUE, proposed(STABLE_NOT_UNIQUE)).sum())
     yield compare("III.B.3: the proposed matching is stable", "stable",
         f"{found['proposed']} of {instances} with a blocking pair", found["proposed"] == 0,
-        "a theorem: every VM ranks the jobs alike")  # fmt: skip
+        "holds by a theorem, since every VM ranks the jobs alike")  # fmt: skip
     text = ", ".join(f"{name} {number}" for name, number in found.items())
     yield addition("instances with a blocking pair", f"of {instances}: {text}",
         "1-4 VMs, 1-6 jobs")  # fmt: skip
@@ -83,7 +83,7 @@ def claims(
     under_condition, most = (sum(column) for column in zip(*drawn, strict=True))
     yield compare("III.B.4: utilization is maximal in every iteration under its condition",
         "maximal", f"in {most} of {under_condition} iterations under the condition",
-        most == under_condition, "of that iteration's job")  # fmt: skip
+        most == under_condition, "the maximum is over the VMs of that iteration's job")  # fmt: skip
     used, (conditions, _) = int(proposed(UTILIZATION).cores.sum()), uses_most(UTILIZATION)
     yield addition("the same, all iterations together", f"{used} of 7 cores, 7 are possible",
         f"the condition holds in {conditions} of 3 iterations: VMs of 4 and 3 cores, jobs of 3, 2, "
@@ -164,7 +164,7 @@ def _fairness(seed: int) -> Iterator[Finding]:
         "a fair amount of processing power",
         f"the short job takes {time[1]:g}, alone {alone[1]:g}; the long one {time[0]:.1f}, alone "
         f"{alone[0]:.1f}", float(time[1] / alone[1]) < 2,
-        "on the instance of the completion time: 100 times as long as alone",
+        "on the instance of the completion time the short job takes 100 times as long as alone",
         "both jobs are fastest on the same core: where each job is fastest on a core of its own, "
         f"the short one takes {apart[1]:g}")  # fmt: skip
 

@@ -83,14 +83,14 @@ def figure_3_11(*, seed: int = 0, largest: Largest = 200, draws: Draws = 3) -> P
     above = {n for row in rows for n in MECHANISMS if row[n] > row["G-II"] * (1 + _EQUAL)}
     yield compare("G-II is an upper bound of total utility", "yes",
         f"above it: {', '.join(sorted(above)) or 'none'}", not above,
-        "exact for integer numbers of cores, which G-II gives; with fractions of cores more "
-        "work is done",
+        "it is exact for integer numbers of cores, which G-II gives; allocations in fractions of "
+        "cores do more work",
     )  # fmt: skip
     others = MECHANISMS.keys() - {"FM", "G-II"}
     beaten = {name for row in rows for name in others if row[name] > row["FM"]}
     yield compare("FM outperforms all others, every population", "yes",
         f"not {', '.join(sorted(beaten))}" if beaten else "yes", not beaten,
-        "G-I's profiles are exact")  # fmt: skip
+        "G-I knows exact profiles here")  # fmt: skip
     yield claim("ES and PF below FM", all(row["ES"] < row["PF"] < row["FM"] for row in rows))
     yield claim("XC below XC-M (hill climbing ends early)",
         all(row["XC"] <= row["XC-M"] * (1 + _EQUAL) for row in rows))  # fmt: skip
@@ -129,12 +129,12 @@ def figure_3_12(
             "occasionally one or two users in a group with slight envy",
             f"{envious.sum():g} of {users}, up to {envious.max():g} in a group, worst index "
             f"{envy.min():.3f}", bool(envious.max() <= 2 and envy.min() > 0.9),
-            "how to round is not in the text")  # fmt: skip
+            "the thesis does not say how cores are rounded")  # fmt: skip
     # 3. The sentences.
     rest = min(value for name, value in index.items() if name not in ("G-I", "G-II"))
     ranked = sorted(index.items(), key=lambda entry: entry[1])
     xc, xc_m = index["XC"], index["XC-M"]
-    climb = "XChange's first step and when it stops are not in the text; our XC climbs nearly to a "
+    climb = "XChange's first step and its end are not in the text; our XC climbs nearly to a "
     for what, holds, ours, note in (
         ("ES is envy-free", index["ES"] > _ENVY_FREE, f"{index['ES']:.6f}", ""),
         ("FM is envy-free (in fractions)", index["FM"] > _ENVY_FREE, f"{index['FM']:.9f}", ""),
@@ -162,9 +162,9 @@ def figure_3_13(*, seed: int = 0, largest: Largest = 200, draws: Draws = 3) -> P
     """
     # 1. The least index over the draws against three static shares.
     notes: dict[Share, str] = {
-        "endowment": "proven: a user can buy its endowment",
+        "endowment": "proved, since at equilibrium prices a user can buy its endowment",
         "tenants": "an equal split of the servers in use is worth more than an equal part of all",
-        "jobs": "against the equal share (ES) of the text",
+        "jobs": "the index is relative to the equal share (ES) of the text",
     }
     tables: dict[Share, dict[int, dict[str, float]]] = {share: {} for share in notes}
     for n, markets in _markets(seed, largest, draws):
@@ -207,7 +207,7 @@ def _sharing_claims(table: Table) -> Iterator[Finding]:
         below = [str(n) for n, row in table.items() if row[name] < 1]
         yield compare(f"{name} does not satisfy sharing incentives", "yes",
             f"below 1 at {', '.join(below) or 'no size'} users, against endowment", bool(below),
-            "a sparse market pays for everybody")  # fmt: skip
+            "in a sparse market sharing pays for everybody")  # fmt: skip
     last, row = max(table), table[max(table)]
     rivals = ("XC", "XC-M", "PF", "ES")
     yield compare("XC, XC-M, PF and ES incentivize sharing in big systems", "yes",

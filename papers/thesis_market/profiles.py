@@ -176,7 +176,7 @@ def figure_3_4(*, given: Times = TIMES) -> Parts:
     yield given.claim("expected parallel fractions", f"{LEAST_FRACTION} to {MOST_FRACTION}",
         f"{mean[low]:.2f} ({low}) to {mean[high]:.2f} ({high})",
         round(mean[low], 2) >= LEAST_FRACTION and round(mean[high], 2) <= MOST_FRACTION,
-        "of 22 Spark and PARSEC workloads; reproduced if our range lies inside "
+        "the paper has 22 Spark and PARSEC workloads; reproduced if our range lies inside "
         "the printed one")  # fmt: skip
     title = "Expected parallel fraction by workload"
     yield given.bars("3.4", title, "mean of F over core counts", mean)
@@ -235,7 +235,7 @@ def figure_3_10(*, given: Times = TIMES) -> Parts:
     every, (low, high) = float(np.mean(list(mean.values()))), (100 * end for end in MEAN_ERROR)
     yield given.claim("error of predicted run time, on average", f"{low:.0f} to {high:.0f} %",
         f"{every:.1f} %; by workload {mean[least]:.1f} % ({least}) to {mean[most]:.1f} % ({most})",
-        low <= every <= high, f"mean over workloads; held out: {HOLDOUT}")  # fmt: skip
+        low <= every <= high, f"the mean is over workloads; held out: {HOLDOUT}")  # fmt: skip
     worst = max(largest, key=largest.__getitem__)
     rest = max((value for name, value in largest.items() if name != worst), default=None)
     others = "the only workload" if rest is None else f"without {worst} it is {rest:.1f} %"

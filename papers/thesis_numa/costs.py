@@ -30,10 +30,10 @@ def figure_4_2() -> Parts:
     connections = blades * (blades - 1) // 2
     near = int((hops[0] == 1).sum())
     yield equal("cores of the server", "256", server.all_cores,
-        "sixteen-core processors, four to a blade, four blades")  # fmt: skip
-    yield equal("connections of four blades, each to each", "6", connections, "section 4.2.3")
-    yield equal("bridges", "12", 2 * connections, "two bridges to a connection")
-    yield equal("processors one hop away", "2", near, "section 4.5.2: a mesh of 2 x 2")
+        "the server has four blades of four sixteen-core processors")  # fmt: skip
+    yield equal("connections of four blades, each to each", "6", connections, "from section 4.2.3")
+    yield equal("bridges", "12", 2 * connections, "each connection has two bridges")
+    yield equal("processors one hop away", "2", near, "section 4.5.2 describes a mesh of 2 x 2")
     yield equal("processors IP-1 accepts, over those Local does", "3", near + 1,
         'section 4.5.2: "3x more likely to exit the queue"')  # fmt: skip
     names = tuple(
@@ -55,7 +55,7 @@ def table_4_1() -> Parts:
     """Latency, bandwidth, power and energy of DRAM, HyperTransport and PCIe from their inputs."""
     yield from printed_at("Table 4.1", "4.2.1", "4.2.2", "4.2.3")
     yield compare("version of HyperTransport", "3.1 (Table 4.1)", "2.0 (section 4.2.4)", False,
-        "the section adds that 3.0's specification is not public yet",
+        "the section adds that the specification of PCIe 3.0 is not public yet",
         "the thesis prints both numbers: the table and the section "
         "contradict each other")  # fmt: skip
     ours = (
@@ -114,14 +114,14 @@ def table_4_2() -> Parts:
         "would saturate the interconnect",
         f"P12 {load['P12']:.0f} GB/s over PCIe of {links:.0f} GB/s, K-means {load['S6']:.0f}",
         load["P12"] > links > load["S6"],
-        "256 cores, three quarters of the data on another blade")  # fmt: skip
+        "computed for 256 cores with three quarters of the data on another blade")  # fmt: skip
     yield compare("extremely memory-intensive benchmark", "P10 (section 4.5.2)",
         ", ".join(one.key for one in BENCHMARKS if one.intensity == "EMI"), "P10" in load, "",
-        "there is no P10; section 4.5.1 has P12")  # fmt: skip
+        "the thesis has no benchmark P10; section 4.5.1 has P12")  # fmt: skip
     slow = [one.pcie for one in SPARK]
     yield compare("inter-blade delay of S1 to S6", "1.6 to 1.7 (section 4.5.3)",
         f"{min(slow):g} to {max(slow):g}", (round(min(slow), 1), round(max(slow), 1)) == (1.6, 1.7),
-        "", "Table 4.2's own column says otherwise")  # fmt: skip
+        "", "the column of Table 4.2 shows otherwise")  # fmt: skip
     tips = tuple(f"{one.key} {one.name}" for one in BENCHMARKS)
     yield Chart(
         "numa-table-4.2", "Demand for remote bandwidth and the penalty of distance",
@@ -146,5 +146,6 @@ def printed_at(*places: str) -> Iterator[Finding]:
         # the thesis prints what a derived number follows from, not the number
         if row.place.startswith(places) and ", derived from " not in row.what:
             printed, ours = f"{row.printed:g} {row.unit}".strip(), f"{row.ours:.4g} {row.unit}"
-            place = f"section {row.place}" if row.place[0].isdigit() else row.place
-            yield compare(row.what, printed, ours.strip(), row.agrees, place, row.how)
+            place = f"printed in {'section ' * row.place[0].isdigit()}{row.place}"
+            yield compare(row.what, printed, ours.strip(), row.agrees, place,
+                f"our number is {row.how}")  # fmt: skip

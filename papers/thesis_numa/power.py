@@ -55,14 +55,14 @@ def figure_4_13(*, seed: int = 0, tasks: int = 200_000, high: float = 5300.0) ->
     alone, whole = link_power(instance, run, pcie_hops=0.0), link_power(instance, run)
     yield compare("IB, S1 to S6: link power, PCIe alone for another blade", "13 W",
         f"{alone:.1f} W", abs(alone - 13) <= 1,
-        "saturated; 37.5 pJ/bit, no HyperTransport hops to the bridges")  # fmt: skip
+        "the policy is saturated; 37.5 pJ/bit, no HyperTransport hops to bridges")  # fmt: skip
     yield compare("the same with the hops to and from the bridges", "13 W", f"{whole:.1f} W",
-        abs(whole - 13) <= 1, "109.5 pJ/bit, as eq. 4.1 and the break-evens count it",
+        abs(whole - 13) <= 1, "a path takes 109.5 pJ/bit, as in eq. 4.1 and the break-evens",
         f"without those hops the power is {alone:.1f} W: the thesis left them out")  # fmt: skip
     guessed = 0.6 * 40 + 0.4 * 60
     yield compare("power of the links at 60 % and 40 % of 40 W and 60 W", "48 W",
         f"{guessed:.0f} W", guessed == 48,
-        "but 40 W is a blade's and 60 W a server's, where 60 % of 160 W and 40 % of 60 W are "
+        "40 W is a blade's and 60 W a server's, of which 60 % of 160 W and 40 % of 60 W are "
         "120 W")  # fmt: skip
     yield compare('13 W over those 48 W, "about 25 % of the link bandwidth"', "about 25 %",
         f"{100 * alone / guessed:.0f} %", abs(alone / guessed - 0.25) <= 0.03,
@@ -73,7 +73,7 @@ def figure_4_13(*, seed: int = 0, tasks: int = 200_000, high: float = 5300.0) ->
     yield compare("utilization of HyperTransport and of PCIe", "60 % and 40 %",
         f"{100 * hyper:.0f} % and {100 * pcie:.0f} %",
         abs(hyper - 0.6) <= 0.1 and abs(pcie - 0.4) <= 0.1,
-        "power of the bits carried over the power at peak, of the server's 160 W and 60 W",
+        "this is the power of the bits carried over the server's peaks of 160 W and 60 W",
         f"the thesis reads utilization off figure 4.14, which counts tasks: here {crossing:.0f} % "
         "of them go to another blade, three memories of four")  # fmt: skip
     title = f"Power of the links, S1 to S6 at {high:g} tasks/s"

@@ -58,7 +58,8 @@ def figure_4_7(
     free = compare("K-means, Local with refusal limit 1000: sustained [tasks/s]", "6400",
         f"{empty.rate:.0f} from empty, {saturated.rate:.0f} from saturated",
         abs(empty.rate - 6400) <= 128,
-        "the thesis's 6.4K needs a limit near 1000; the thesis says that 100 was used")  # fmt: skip
+        "the thesis's 6.4K needs a refusal limit near 1000; the thesis says that a refusal limit "
+        "of 100 was used")  # fmt: skip
     # 2. Each benchmark, from empty and from saturated, with its curve.
     expected = {("S6", "IB"): 4600.0, ("S6", "Local"): 6400.0}
     for key in ("S6", "P12", "M10"):
@@ -124,8 +125,7 @@ def figure_4_8(
             f"memory-intensive {100 * min(loss['MI']):.0f} to {100 * max(loss['MI']):.0f} %, "
             f"compute-intensive at most {100 * max(loss['CI']):.0f} %",
             max(loss["CI"]) <= min(loss["MI"]),
-            "smallest loss of the memory-intensive benchmarks against the largest of the "
-            "compute-intensive ones",
+            "the least loss of memory-intensive benchmarks is compared with the most of the others",
         )  # fmt: skip
     title = "Throughput sustained by benchmark and policy"
     yield chart("numa-figure-4.8", title, "benchmark", "tasks/s", bars)
@@ -194,11 +194,11 @@ def figure_4_9(
             f"high load, memory-intensive, {service} service: IP-1 and IP-2 below Local",
             "consistently",
             f"{len(keys)} of {len(won)} benchmarks{': ' if keys else ''}{', '.join(keys)}",
-            len(keys) == len(won), "the benchmarks of small penalties, if any")  # fmt: skip
+            len(keys) == len(won), "only for benchmarks of small penalties, if any")  # fmt: skip
     if tolerant:
         yield compare("high load, compute-intensive: IB", "without penalty",
             f"at most {100 * max(tolerant):.1f} % above the best", max(tolerant) < 0.08,
-            "within 8 % counts as none")  # fmt: skip
+            "a penalty within 8 % counts as none")  # fmt: skip
         said = ", ".join(f"{key} {100 * value:+.1f} %" for key, value in harmed.items())
         yield compare("high load, compute-intensive: Local", "can harm response time",
             f"{said} against IB", max(harmed.values()) > 0,
@@ -297,7 +297,7 @@ def _order(what: str, rate: Mapping[str, float], key: str) -> Finding:
     slack = 0.02 * max(values)
     if benchmark.intensity == "CI":
         fine, text = min(values) >= 0.9 * max(values), "insensitive to the policy"
-        allowed = "within 10 % counts as insensitive"
+        allowed = "values within 10 % count as insensitive"
         instance = blade_server(benchmark=key)
         most, least = (saturated_throughput(instance, policy) for policy in ("Local", "IB"))
         if least < 0.9 * most:
@@ -307,7 +307,7 @@ def _order(what: str, rate: Mapping[str, float], key: str) -> Finding:
             )
     else:
         fine = all(low <= high + slack for low, high in pairwise(values))
-        text, allowed = "IB < IP-2 < IP-1 < Local", "within 2 % counts as equal"
+        text, allowed = "IB < IP-2 < IP-1 < Local", "values within 2 % count as equal"
     ours = ", ".join(f"{policy} {rate[policy]:.0f}" for policy in ordered)
     note = f"with data on another blade a task takes {benchmark.pcie:g} times as long; {allowed}"
     return compare(what, text, ours, fine, note, cause)

@@ -44,8 +44,7 @@ DRAWN = {
     "cli/*.py": "cli completion first_hours running_commands bounds measures "
     "proofs_frame advice advice_fit advice_page advice_safe",
     "instances/*/*formats.py instances/*/*reader.py instances/problem/[cdfrt]*.py "
-    "instances/scheduling/[klsuw]*.py instances/packing/alibaba*.py": "reading files refused_lines "
-    "answer_table",
+    "instances/scheduling/[klsu]*.py": "reading files refused_lines answer_table",
 }
 """Files from which faults are drawn, and tests that are tried after those that name the module."""
 

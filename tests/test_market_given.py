@@ -13,8 +13,12 @@ from support.messages import refused
 import cotenant
 from cotenant.instances.market import instance as market_instance
 from cotenant.instances.market.generators import population
-from cotenant.instances.market.profile import fractions, read_profile
-from cotenant.instances.market.workloads import WORKLOADS, synthetic_fractions
+from cotenant.instances.market.profile import (
+    WORKLOADS,
+    fractions,
+    read_profile,
+    synthetic_fractions,
+)
 from cotenant.instances.problem import InvalidInstance, InvalidOption
 
 DATA = MEASURED / "speedup"

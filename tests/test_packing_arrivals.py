@@ -17,8 +17,7 @@ from support.seeds import ranges
 import cotenant
 from cotenant.baselines.packing import arrivals as policies
 from cotenant.instances.packing import Packing, check
-from cotenant.instances.packing.alibaba_cards import drawn
-from cotenant.instances.packing.formats import alibaba_openb
+from cotenant.instances.packing.formats import alibaba_openb, drawn
 from cotenant.instances.problem.errors import (
     InvalidFile,
     InvalidInstance,

@@ -16,13 +16,14 @@ from cotenant.instances.scheduling import (
     psi,
     utilities,
 )
-from cotenant.instances.scheduling.gadgets import (
+from cotenant.instances.scheduling.generators import (
     figure_2,
     figure_2_schedule,
     not_supermodular,
     subset_sum,
+    unit_jobs,
+    workload,
 )
-from cotenant.instances.scheduling.generators import unit_jobs, workload
 from cotenant.instances.scheduling.split import machine_split
 from cotenant.solvers.scheduling import simulate
 

@@ -20,7 +20,7 @@ from cotenant.analysis.scheduling.metrics import metrics
 from cotenant.analysis.scheduling.pictures import pictures, record
 from cotenant.baselines.scheduling import fifo, round_robin
 from cotenant.instances.scheduling import Schedule, Scheduling
-from cotenant.instances.scheduling.gadgets import figure_7
+from cotenant.instances.scheduling.generators import figure_7
 from cotenant.models.scheduling import Nearness
 from cotenant.solvers.outcome import Status, Stop
 from cotenant.solvers.scheduling.nearest_efficient import most_near

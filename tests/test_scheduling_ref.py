@@ -16,14 +16,14 @@ import cotenant
 from cotenant.analysis.registry import analysis_of
 from cotenant.instances.problem.errors import InvalidOption
 from cotenant.instances.scheduling import UTILITIES, Scheduling, utilities
-from cotenant.instances.scheduling.gadgets import (
+from cotenant.instances.scheduling.generators import (
     figure_7,
     not_supermodular,
     subset_sum,
     subset_sum_count,
     subset_sum_size,
+    workload,
 )
-from cotenant.instances.scheduling.generators import workload
 from cotenant.solvers.outcome import Status, Stop
 from cotenant.solvers.scheduling import kernels, simulate
 from cotenant.solvers.scheduling import ref as solve_ref

@@ -21,7 +21,7 @@ from ...instances.problem.options import require_settings
 from ...solvers.outcome import validate_time_limit
 from .documents import require_good
 from .gaps import Comparison
-from .grid import Grid, validate_lists, validate_predict
+from .grid import cells_of, validate_lists, validate_predict
 from .lock import locked
 from .measures import Measures
 from .own_functions import code_of
@@ -125,9 +125,8 @@ def compare(
     validate_predict(predict, listed)
     measures = Measures(tuple(how.metrics), tuple(how.rules))
     measures.require_good([instance.problem for instance in listed])
-    grid = Grid(options or {}, time_limit, predict)
     chosen = (listed if frontier else ()) if isinstance(frontier, bool) else tuple(frontier)
-    cells = grid.cells(listed, methods, seeds, frontier=chosen)
+    cells = cells_of(listed, methods, seeds, options or {}, time_limit, predict, chosen)
     folder = None if prove is None else os.fspath(prove)
     codes: dict[tuple[int, ...], str] = {}
     for number, cell in enumerate(cells):

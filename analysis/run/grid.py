@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from numbers import Integral
 from typing import Annotated, Any
 
@@ -96,107 +96,82 @@ def parse_comparison_options(
     return parse_options(tuple(takers), texts, "this comparison")
 
 
-@dataclass(frozen=True)
-class Grid:
-    """Maker of the cells of a comparison.
+def cells_of(
+    instances: Sequence[Instance],
+    methods: Methods,
+    seeds: Sequence[int],
+    options: Mapping[str, Any],
+    time_limit: float | None,
+    predict: float | None = None,
+    frontier: Sequence[Instance] = (),
+) -> list[Cell]:
+    """Make every cell of a comparison once, in the order of the tables.
 
-    Attributes
+    Parameters
     ----------
     options : each cell gets those that its method or its problem's metrics take.
-    time_limit, predict : of every cell.
+    frontier : the instances whose frontiers are found.
+
+    Raises
+    ------
+    UnknownName, InvalidOption
+        A method that no problem knows, an option that nothing takes, or no cell at all.
     """
+    # 1. A cell for each instance, method and seed.
+    problems = list(dict.fromkeys(instance.problem for instance in instances))
+    cells = []
+    for instance in instances:
+        for function, entry in _chosen(problems, instance, methods):
+            own = accepted((function, analysis_of(instance.problem).metrics), options)
+            exact = entry is not None and entry.kind == "exact"
+            # no seed changes what is exact, or draws nothing
+            once = predict is None and (exact or not accepts(function, "rng"))
+            method = function if entry is None else entry.name
+            cells += [
+                Cell(instance, method, seed, time_limit, own, predict)
+                for seed in (seeds[:1] if once else seeds)
+            ]
+    # 2. Each exact method on the true penalties too: its bound judges predictions.
+    if predict is not None:
+        exact_methods = {(one.problem, one.name) for one in catalog.METHODS if one.kind == "exact"}
+        judges = [cell for cell in cells if (cell.instance.problem, cell.name) in exact_methods]
+        cells = [replace(cell, seed=0, predict=None) for cell in judges] + cells
+    # 3. The frontiers of each instance of a problem that has some.
+    found = [(instance, analysis_of(instance.problem).frontiers) for instance in frontier]
+    cells += [
+        Cell(instance, "frontier", 0, time_limit, accepted(function, options), kind="frontier")
+        for instance, function in found
+        if function is not None
+    ]
+    if frontier and not any(function for _, function in found):
+        raise InvalidOption(
+            f"frontier is asked for, and there is none for {frontier[0].problem}; leave it out"
+        )
+    # 4. Options that nothing takes, and no cell at all, are refused.
+    if unknown := set(options) - {name for cell in cells for name in cell.options}:
+        raise InvalidOption(
+            f"no method of this comparison takes the option {min(unknown)!r}, nor do its metrics"
+        )
+    if not cells:
+        lacking = sorted({need for each in instances for need in catalog.left_out(each)})
+        raise InvalidOption(
+            "no method given works on an instance given; see cotenant.methods()"
+            if methods is not None
+            else f"no method works on an instance given; expected {', or '.join(lacking)}"
+        )
+    return list({cell.key: cell for cell in cells}.values())
 
-    options: Mapping[str, Any]
-    time_limit: float | None
-    predict: float | None
 
-    def cells(
-        self,
-        instances: Sequence[Instance],
-        methods: Methods,
-        seeds: Sequence[int],
-        *,
-        frontier: Sequence[Instance] = (),
-    ) -> list[Cell]:
-        """Make every cell once, in the order of the tables.
-
-        Raises
-        ------
-        UnknownName, InvalidOption
-            A method that no problem knows, an option that nothing takes, or no cell at all.
-        """
-        problems = list(dict.fromkeys(instance.problem for instance in instances))
-        cells = [
-            cell
-            for instance in instances
-            for method, entry in self._chosen(problems, instance, methods)
-            for cell in self._runs(instance, method, entry, seeds)
-        ]
-        if self.predict is not None:
-            # each exact method on the true penalties too: its bound judges predictions
-            exact = {(one.problem, one.name) for one in catalog.METHODS if one.kind == "exact"}
-            judges = [cell for cell in cells if (cell.instance.problem, cell.name) in exact]
-            cells = [replace(cell, seed=0, predict=None) for cell in judges] + cells
-        if frontier:
-            cells += self._frontiers(frontier)
-        if unknown := set(self.options) - {name for cell in cells for name in cell.options}:
-            raise InvalidOption(
-                f"no method of this comparison takes the option {min(unknown)!r}, nor do its "
-                "metrics"
-            )
-        if not cells:
-            lacking = sorted({need for each in instances for need in catalog.left_out(each)})
-            raise InvalidOption(
-                "no method given works on an instance given; see cotenant.methods()"
-                if methods is not None
-                else f"no method works on an instance given; expected {', or '.join(lacking)}"
-            )
-        return list({cell.key: cell for cell in cells}.values())
-
-    def _chosen(
-        self, problems: Sequence[str], instance: Instance, methods: Methods
-    ) -> list[tuple[Function, Any]]:
-        """Methods to run on an instance, each with its catalog entry; None for the user's own."""
-        if methods is None:
-            return [(entry.resolve(), entry) for entry in catalog.usual_methods(instance)]
-        chosen: list[tuple[Function, Any]] = []
-        for method in methods:
-            if not isinstance(method, str):
-                chosen.append((method, None))
-            elif (entry := catalog.find_among(problems, method).get(instance.problem)) is not None:
-                chosen.append((entry.resolve(), entry))
-        return chosen
-
-    def _runs(
-        self, instance: Instance, function: Function, entry: Any, seeds: Sequence[int]
-    ) -> list[Cell]:
-        """Cells of a method on an instance: one per seed, or one if no seed changes it."""
-        own = accepted((function, analysis_of(instance.problem).metrics), self.options)
-        method = function if entry is None else entry.name
-        exact = entry is not None and entry.kind == "exact"
-        once = self.predict is None and (exact or not accepts(function, "rng"))
-        return [
-            Cell(instance, method, seed, self.time_limit, own, self.predict)
-            for seed in (seeds[:1] if once else seeds)
-        ]
-
-    def _frontiers(self, instances: Sequence[Instance]) -> list[Cell]:
-        """Cells of the frontiers: one for each instance of a problem that has frontiers."""
-        found = [(instance, analysis_of(instance.problem).frontiers) for instance in instances]
-        cells = [
-            Cell(
-                instance,
-                "frontier",
-                0,
-                self.time_limit,
-                accepted(function, self.options),
-                kind="frontier",
-            )
-            for instance, function in found
-            if function is not None
-        ]
-        if not cells:
-            raise InvalidOption(
-                f"frontier is asked for, and there is none for {instances[0].problem}; leave it out"
-            )
-        return cells
+def _chosen(
+    problems: Sequence[str], instance: Instance, methods: Methods
+) -> list[tuple[Function, Any]]:
+    """Methods to run on an instance, each with its catalog entry; None for the user's own."""
+    if methods is None:
+        return [(entry.resolve(), entry) for entry in catalog.usual_methods(instance)]
+    chosen: list[tuple[Function, Any]] = []
+    for method in methods:
+        if not isinstance(method, str):
+            chosen.append((method, None))
+        elif (entry := catalog.find_among(problems, method).get(instance.problem)) is not None:
+            chosen.append((entry.resolve(), entry))
+    return chosen

@@ -4,31 +4,20 @@ models.
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
-from ..problem.documents import shortened
-from ..problem.errors import InvalidInstance, InvalidOption
+from ..colocation.instance import Colocation
+from ..problem.errors import InvalidInstance
 from ..problem.option_types import validate_options
-from .instance import FORBIDDEN, UNIT, Floats, Groups, Integers
+from .instance import FORBIDDEN, UNIT, Floats, Groups
 from .penalties import units
 from .stability import times_of
 
 
-class Pairs(Protocol):
-    """Interface of a colocation instance: the fields that the conversion to groups reads."""
-
-    penalty: Floats
-    count: Integers
-    bandwidth: Floats | None
-    names: tuple[str, ...]
-    unpaired: float | None
-    name: str
-
-
 @validate_options
-def groups_from(colocation: Pairs, *, seats: int = 4, machines: float | None = None) -> Groups:
+def groups_from(colocation: Colocation, *, seats: int = 4, machines: float | None = None) -> Groups:
     """Convert a colocation instance to machines of more seats, adding up pairwise penalties.
 
     That penalties add is an assumption: hold it against measured groups where there are some
@@ -46,10 +35,6 @@ def groups_from(colocation: Pairs, *, seats: int = 4, machines: float | None = N
     InvalidInstance
         Agents may be left unpaired: jobs without a place are not modeled here.
     """
-    if not hasattr(colocation, "unpaired"):
-        raise InvalidOption(
-            f"colocation is {shortened(colocation)}; expected a Colocation, as cotenant.read gives"
-        )
     if colocation.unpaired is not None:
         raise InvalidInstance("unpaired", colocation.unpaired, "a colocation that places everyone")
     diagonal = np.diag_indices(len(colocation.count))

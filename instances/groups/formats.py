@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass
 from math import comb, inf
 from pathlib import Path
@@ -41,10 +40,7 @@ def colocation(path: PathLike, *, seats: Seats = 4, machines: Machines | None = 
     InvalidFile
         It is an instance of another problem.
     """
-    found = read(path)
-    if found.problem != "colocation":
-        raise InvalidFile(f"{os.fspath(path)} is a {found.problem} instance; expected a colocation")
-    return groups_from(found, seats=seats, machines=machines)  # type: ignore[arg-type]
+    return groups_from(read(path, "colocation"), seats=seats, machines=machines)
 
 
 @validate_options

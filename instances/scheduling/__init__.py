@@ -14,10 +14,10 @@ PROBLEM = Problem(
     generators={
         "workload": "instances.scheduling.generators:workload",
         "unit-jobs": "instances.scheduling.generators:unit_jobs",
-        "figure-2": "instances.scheduling.gadgets:figure_2",
-        "figure-7": "instances.scheduling.gadgets:figure_7",
-        "not-supermodular": "instances.scheduling.gadgets:not_supermodular",
-        "subset-sum": "instances.scheduling.gadgets:subset_sum",
+        "figure-2": "instances.scheduling.generators:figure_2",
+        "figure-7": "instances.scheduling.generators:figure_7",
+        "not-supermodular": "instances.scheduling.generators:not_supermodular",
+        "subset-sum": "instances.scheduling.generators:subset_sum",
     },
     formats={
         "organizations-csv": "instances.scheduling.formats:organizations_csv",

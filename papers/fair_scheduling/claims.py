@@ -13,7 +13,7 @@ from ...analysis.scheduling.windows import prices
 from ...instances.problem.option_types import AtLeast
 from ...instances.scheduling import UTILITIES, Scheduling, utilities
 from ...instances.scheduling.feasibility import assign_machines
-from ...instances.scheduling.gadgets import (
+from ...instances.scheduling.generators import (
     figure_2,
     figure_2_schedule,
     figure_7,
@@ -21,8 +21,8 @@ from ...instances.scheduling.gadgets import (
     subset_sum,
     subset_sum_count,
     subset_sum_size,
+    workload,
 )
-from ...instances.scheduling.generators import workload
 from ...instances.scheduling.instance import Integers
 from ...instances.scheduling.utility import units_done
 from ...solvers.scheduling import reference, simulate

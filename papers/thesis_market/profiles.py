@@ -17,8 +17,13 @@ import numpy as np
 
 from ...analysis.market.profiles import Holdout, prediction_errors
 from ...analysis.report.picture import Chart, Series
-from ...instances.market.profile import Profile, fractions, karp_flatt, read_profile
-from ...instances.market.workloads import synthetic_profile
+from ...instances.market.profile import (
+    Profile,
+    fractions,
+    karp_flatt,
+    read_profile,
+    synthetic_profile,
+)
 from ...instances.problem.errors import InvalidOption
 from ...instances.problem.option_types import Above, validate_options
 from ...instances.problem.reading import read_text

@@ -304,7 +304,6 @@ def test_module_length_and_parameter_count_are_limited() -> None:
 NAME_PROBLEMS = {
     "catalog.py": "methods, readers and generators by problem",
     "instances/problem/lookup.py": "the packages of problems",
-    "instances/problem/files.py": "`read` returns the class of a problem, for editors",
     "verify/methods.py": "the checkers of proofs",
     "solvers/proofs/vipr.py": "programs as the checkers make them",
 }

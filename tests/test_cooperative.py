@@ -22,6 +22,7 @@ from support.terminal import run as terminal
 from cotenant.analysis.scheduling.core import core
 from cotenant.instances.problem.errors import InvalidFile, InvalidInstance, InvalidOption
 from cotenant.instances.problem.files import read, write
+from cotenant.instances.scheduling import Scheduling
 from cotenant.solvers.cooperative import (
     in_core,
     least_epsilon,
@@ -278,7 +279,7 @@ def test_proofs_distinguish_nucleolus_and_prenucleolus(tmp_path: Path) -> None:
 
 
 def test_nucleolus_of_games_beyond_verifier_stays_claimed(tmp_path: Path) -> None:
-    tiny = read("scheduling/tiny", "scheduling")
+    tiny = read("scheduling/tiny", Scheduling)
     wide = write(tiny.replace(processors=[2, *[1] * (tiny.jobs - 1)]), tmp_path / "wide.json")
     with refused(Claimed):
         core(wide).prove(tmp_path / "proof.json")

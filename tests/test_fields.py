@@ -34,11 +34,11 @@ from cotenant.instances.problem.option_types import AtLeast, OptionType, meaning
 from cotenant.instances.scheduling import Scheduling
 
 HALF = np.full((4, 4), 0.5)
-CLUSTER = cotenant.read("packing/cluster-12-40", "packing")
-NUMA = cotenant.read("numa/tiny", "numa")
-SCHEDULING = cotenant.read("scheduling/tiny", "scheduling")
-MARKET = cotenant.read("market/tiny", "market")
-ADMISSION = cotenant.read("admission/tiny", "admission")
+CLUSTER = cotenant.read("packing/cluster-12-40", cotenant.Packing)
+NUMA = cotenant.read("numa/tiny", cotenant.Numa)
+SCHEDULING = cotenant.read("scheduling/tiny", cotenant.Scheduling)
+MARKET = cotenant.read("market/tiny", cotenant.Market)
+ADMISSION = cotenant.read("admission/tiny", cotenant.Admission)
 
 GIVEN: tuple[Instance[Any], ...] = (
     ADMISSION.replace(length=np.ones(ADMISSION.jobs), names=tuple("abcd"), machine_names=("a", "b")),

@@ -124,7 +124,7 @@ def test_missing_folder_unknown_and_other_problem_inputs_are_refused(tmp_path: P
     with refused(UnknownName):
         cotenant.read("colocation/tinny")
     with refused(InvalidFile):
-        cotenant.read(put(tmp_path, TINY), problem="market")
+        cotenant.read(put(tmp_path, TINY), problem=cotenant.Market)
 
 
 def test_failed_output_leaves_no_file(tmp_path: Path) -> None:

@@ -26,7 +26,7 @@ from cotenant.instances.packing import Packing
 from cotenant.instances.problem import CotenantError, InvalidFile, InvalidInstance, InvalidOption
 from cotenant.solvers.roommates import irving, ranks_from_lists
 
-TINY = cotenant.read("colocation/tiny", "colocation")
+TINY = cotenant.read("colocation/tiny", cotenant.Colocation)
 GREEDY = cotenant.solve(TINY, "GR")
 
 

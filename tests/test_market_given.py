@@ -52,7 +52,7 @@ def test_market_pool_has_published_workloads_and_range() -> None:
     assert len(table) == 22
     assert min(table.values()) == 0.55
     assert max(table.values()) == 0.99
-    market = cotenant.read("market/pool-100", "market")
+    market = cotenant.read("market/pool-100", cotenant.Market)
     assert set(market.parallel_fraction.tolist()) <= set(table.values())
 
 

@@ -87,4 +87,4 @@ def test_documented_numa_example_is_valid(tmp_path: Path) -> None:
     page = (Path(__file__).resolve().parents[1] / "docs" / "numa.md").read_text()
     path = tmp_path / "example.json"
     path.write_text(page.partition("```json\n")[2].partition("```")[0])
-    approved(read(path, "numa").summary()["classes"])
+    approved(read(path, cotenant.Numa).summary()["classes"])

@@ -12,17 +12,16 @@ from cotenant.instances.admission import Admission, Assignment
 from cotenant.instances.colocation import Colocation, Pairing
 from cotenant.instances.market import Allocation
 from cotenant.instances.numa import Flow, Simulation
-from cotenant.instances.problem import PROBLEM_NAMES, Instance, Solution, problem_named
+from cotenant.instances.problem import Instance, Solution
 
 
-def test_read_with_problem_name_has_type_of_instance_class(tmp_path: Path) -> None:
-    by_name = assert_type(cotenant.read("colocation/tiny", "colocation"), Colocation)
+def test_read_with_class_has_type_of_that_class() -> None:
     by_class = assert_type(cotenant.read("colocation/tiny", Colocation), Colocation)
-    assert by_name == by_class == assert_type(cotenant.read("colocation/tiny"), Instance)
+    assert by_class == assert_type(cotenant.read("colocation/tiny"), Instance)
 
 
 def test_result_type_has_solution_type_of_its_instance(tmp_path: Path) -> None:
-    jobs = cotenant.read("colocation/tiny", "colocation")
+    jobs = cotenant.read("colocation/tiny", cotenant.Colocation)
     result = assert_type(cotenant.solve(jobs, "GR"), Result[Pairing])
     assert_type(result.solution, Pairing | None)
     assert_type(result.solution, Pairing | None)
@@ -36,16 +35,14 @@ def test_result_type_has_solution_type_of_its_instance(tmp_path: Path) -> None:
 
 
 if TYPE_CHECKING:
-    assert_type(cotenant.solve(cotenant.read("x", "admission"), "SM").solution, Assignment | None)
-    assert_type(cotenant.solve(cotenant.read("x", "market"), "PS").solution, Allocation | None)
     assert_type(
-        cotenant.solve(cotenant.read("x", "numa"), "fluid").solution, Simulation | Flow | None
+        cotenant.solve(cotenant.read("x", cotenant.Admission), "SM").solution, Assignment | None
+    )
+    assert_type(
+        cotenant.solve(cotenant.read("x", cotenant.Market), "PS").solution, Allocation | None
+    )
+    assert_type(
+        cotenant.solve(cotenant.read("x", cotenant.Numa), "fluid").solution,
+        Simulation | Flow | None,
     )
     assert_type(cotenant.read("x", Admission), Admission)
-
-
-def test_every_problem_has_an_overload_of_read() -> None:
-    source = Path(cotenant.instances.problem.files.__file__).read_text()
-    for name in PROBLEM_NAMES:
-        kind = problem_named(name).instance.__name__
-        assert f'problem: Literal["{name}"]) -> {kind}: ...' in source

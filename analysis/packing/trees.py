@@ -11,6 +11,7 @@ import numpy as np
 
 from ...instances.packing import Placement
 from ...instances.packing.game import Alpha
+from ...instances.packing.instance import Packing
 from ...instances.problem.files import read
 from ...instances.problem.option_types import validate_options
 from ...solvers.packing.game.strategies import Eta, Game, Overload, game_of
@@ -42,7 +43,7 @@ def game_in_efg(
     """
     import networkx as nx
 
-    instance = read(path, "packing")
+    instance = read(path, Packing)
     game = game_of(instance, alpha=alpha, eta=eta, overload=overload)
     tree, seen = game_tree(game), Counter[int]()
     players = " ".join(f'"server {server}"' for server in game.player.tolist())

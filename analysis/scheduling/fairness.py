@@ -527,7 +527,7 @@ def given_window(path: PathLike, schedule: PathLike) -> Window:
     InfeasibleSolution
         The schedule breaks a rule of the instance.
     """
-    instance, where = read(path, "scheduling"), os.fspath(schedule)
+    instance, where = read(path, Scheduling), os.fspath(schedule)
     title = f"the schedule of {where}"
     content = parse_any_json(read_text(schedule), schedule)
     if isinstance(content, dict) and "start" in content:

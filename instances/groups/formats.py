@@ -9,6 +9,7 @@ from typing import Annotated, Any, Literal
 
 import numpy as np
 
+from ..colocation.instance import Colocation
 from ..problem.errors import InvalidFile, InvalidOption
 from ..problem.files import read
 from ..problem.option_types import AtLeast, validate_options
@@ -40,7 +41,7 @@ def colocation(path: PathLike, *, seats: Seats = 4, machines: Machines | None = 
     InvalidFile
         It is an instance of another problem.
     """
-    return groups_from(read(path, "colocation"), seats=seats, machines=machines)
+    return groups_from(read(path, Colocation), seats=seats, machines=machines)
 
 
 @validate_options

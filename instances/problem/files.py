@@ -15,7 +15,7 @@ from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypeVar, overload
+from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from .base import Instance
 from .documents import in_words, shortened, to_json_value, whole_json_numbers, wrong_field
@@ -23,22 +23,10 @@ from .errors import InvalidFile, InvalidInstance, UnknownName, suggest
 from .fields import field_types, in_smaller_units
 from .option_types import OptionType, validate_options
 from .reading import document_kind, hint, is_standard_input, is_version, parse_json, read_text
-from .registry import PROBLEM_NAMES, problem_named
+from .registry import PROBLEM_NAMES
 
 if TYPE_CHECKING:
     import pydantic
-
-    from ..accelerators.instance import Accelerators
-    from ..admission.instance import Admission
-    from ..colocation.instance import Colocation
-    from ..elastic import Elastic
-    from ..groups.instance import Groups
-    from ..lifetimes import Lifetimes
-    from ..market.instance import Market
-    from ..numa.instance import Numa
-    from ..packing.instance import Packing
-    from ..quanta import Quanta
-    from ..scheduling.instance import Scheduling
 
 AnyPath = str | os.PathLike[str]
 Given = TypeVar("Given", bound=Instance)
@@ -86,38 +74,16 @@ def locate(source: str | os.PathLike[str]) -> Path:
 @overload
 def read(source: AnyPath, problem: type[Given]) -> Given: ...
 @overload
-def read(source: AnyPath, problem: Literal["accelerators"]) -> Accelerators: ...
-@overload
-def read(source: AnyPath, problem: Literal["admission"]) -> Admission: ...
-@overload
-def read(source: AnyPath, problem: Literal["colocation"]) -> Colocation: ...
-@overload
-def read(source: AnyPath, problem: Literal["elastic"]) -> Elastic: ...
-@overload
-def read(source: AnyPath, problem: Literal["groups"]) -> Groups: ...
-@overload
-def read(source: AnyPath, problem: Literal["lifetimes"]) -> Lifetimes: ...
-@overload
-def read(source: AnyPath, problem: Literal["market"]) -> Market: ...
-@overload
-def read(source: AnyPath, problem: Literal["numa"]) -> Numa: ...
-@overload
-def read(source: AnyPath, problem: Literal["packing"]) -> Packing: ...
-@overload
-def read(source: AnyPath, problem: Literal["quanta"]) -> Quanta: ...
-@overload
-def read(source: AnyPath, problem: Literal["scheduling"]) -> Scheduling: ...
-@overload
-def read(source: AnyPath, problem: str | None = None) -> Instance: ...
+def read(source: AnyPath, problem: None = None) -> Instance: ...
 @validate_options
-def read(source: AnyPath, problem: str | type[Instance] | None = None) -> Instance:
+def read(source: AnyPath, problem: type[Instance] | None = None) -> Instance:
     """Read an instance of any problem from a JSON file.
 
     Parameters
     ----------
     source : path of a `.json` or `.json.gz` file, or a bundled instance such as "colocation/tiny".
-    problem : the problem that it must be of, by name ("colocation") or class (Colocation): editors
-        and type checkers then have the fields of the class; any when not given.
+    problem : the class of the problem that it must be of, such as Colocation: editors and type
+        checkers then have its fields; any when not given.
 
     Raises
     ------
@@ -127,21 +93,19 @@ def read(source: AnyPath, problem: str | type[Instance] | None = None) -> Instan
     InvalidInstance
         A field is missing, unknown, of the wrong type, or breaks a rule of the problem.
     UnknownName
-        There is no such problem, or no such bundled instance.
+        There is no such bundled instance.
 
     Examples
     --------
     >>> import cotenant
-    >>> jobs = cotenant.read("colocation/tiny", "colocation")  # an editor now completes `jobs.`
+    >>> jobs = cotenant.read("colocation/tiny", cotenant.Colocation)  # an editor completes `jobs.`
     >>> jobs.names
     ('x264', 'fluidanimate', 'decisiontree', 'regression')
     """
-    wanted = problem if isinstance(problem, str | None) else problem.problem
-    if wanted is not None:
-        problem_named(wanted)
     path = locate(source)
     text = read_text(path)
-    return instance_of(document(text, path), text, path, wanted)
+    name = None if problem is None else problem.problem
+    return instance_of(document(text, path), text, path, name)
 
 
 def document(text: str, path: Path) -> dict[str, Any]:

@@ -291,9 +291,13 @@ class Colocation(Instance["Pairing"]):
             "agents": self.agents,
             "types": self.types,
             "machines": capacity,
-            **self._interval_facts(),
-            "forbidden pairs": int((~self.allowed[np.triu_indices(self.types, 1)]).sum()),
         }
+        if self.low is not None and self.high is not None:
+            half = (self.high[self.allowed] - self.low[self.allowed]) / 2
+            width = f"+-{np.median(half):.3g} (median), " if half.size else ""
+            level = "" if self.confidence is None else f", {100 * self.confidence:.12g} % together"
+            facts["intervals"] = f"{width}widest +-{half.max(initial=0.0):.3g}{level}"
+        facts["forbidden pairs"] = int((~self.allowed[np.triu_indices(self.types, 1)]).sum())
         if finite.size:
             facts["penalty"] = (
                 f"median {np.median(finite):.3f}, from {finite.min():.3f} to {finite.max():.3f}"
@@ -302,15 +306,6 @@ class Colocation(Instance["Pairing"]):
             facts["bandwidth [GB/s]"] = f"{self.bandwidth.min():g} to {self.bandwidth.max():g}"
         return facts
 
-    def _interval_facts(self) -> dict[str, object]:
-        """Fact about the penalty intervals for the summary; none without intervals."""
-        if self.low is None or self.high is None:
-            return {}
-        half = (self.high[self.allowed] - self.low[self.allowed]) / 2
-        width = f"+-{np.median(half):.3g} (median), " if half.size else ""
-        level = "" if self.confidence is None else f", {100 * self.confidence:.12g} % together"
-        return {"intervals": f"{width}widest +-{half.max(initial=0.0):.3g}{level}"}
-
     def _validate_intervals(self) -> None:
         if self.low is None and self.high is None:
             for name in ("confidence", "intervals"):
@@ -318,9 +313,38 @@ class Colocation(Instance["Pairing"]):
                     expected = "low and high as well, whose intervals it describes"
                     raise InvalidInstance(name, f"{value!r} without low and high", expected)
             return
-        low, high = _valid_intervals(self)
-        set_field(self, "low", low)
-        set_field(self, "high", high)
+        penalty, allowed, low, high = self.penalty, self.allowed, self.low, self.high
+        if low is None or high is None:
+            given, missing = ("high", "low") if low is None else ("low", "high")
+            raise InvalidInstance(
+                missing, f"absent beside {given}", "both ends of the intervals",
+                f"Give {missing} too, or leave out {given}",
+            )  # fmt: skip
+        for name, end in (("low", low), ("high", high)):
+            good = np.isfinite(end) & (end >= LEAST_PENALTY) & (end <= 1)
+            for x, y in np.argwhere(allowed & ~good)[:1].tolist():
+                raise InvalidInstance(
+                    f"{name}[{x}, {y}]", f"{end[x, y]:g}", f"a penalty from {LEAST_PENALTY:g} to 1",
+                    "Every allowed pair has both ends; an entry known exactly has low = high = "
+                    "penalty",
+                )  # fmt: skip
+        without = self.looked_at() & ~np.isfinite(penalty) & (np.isfinite(low) | np.isfinite(high))
+        for x, y in np.argwhere(without)[:1].tolist():
+            raise InvalidInstance(
+                f"low[{x}, {y}]", f"{low[x, y]:.12g}, with high {high[x, y]:.12g} and no penalty",
+                "a penalty inside the interval",
+                "Give the penalty, or null (inf) for both ends of a pair that is forbidden",
+            )  # fmt: skip
+        for wrong, expected in (
+            (allowed & (low > high), "low at most high"),
+            (allowed & ((penalty < low) | (penalty > high)), "the penalty inside its interval"),
+        ):
+            for x, y in np.argwhere(wrong)[:1].tolist():
+                seen = f"{low[x, y]:.12g} with penalty {penalty[x, y]:.12g} and high "
+                seen += f"{high[x, y]:.12g}"
+                raise InvalidInstance(f"low[{x}, {y}]", seen, expected)
+        set_field(self, "low", _finite_or_inf(low))
+        set_field(self, "high", _finite_or_inf(high))
 
     def _validate_capacity(self) -> None:
         agents = sum(self.count.tolist())
@@ -380,43 +404,6 @@ class Colocation(Instance["Pairing"]):
                 "a number on both sides for some pair, or a machine for each of these jobs",
                 f"Give at least {least} machines ({spelled(f'-o machines={least}')}), or inf",
             )
-
-
-def _valid_intervals(instance: Colocation) -> tuple[Floats, Floats]:
-    """Lower and upper ends of penalty intervals as read-only arrays; raises InvalidInstance for one
-    end without the other, a wrong value, or a penalty outside its interval.
-
-    Entries that are not looked at and not finite become infinite.
-    """
-    penalty, allowed, low, high = instance.penalty, instance.allowed, instance.low, instance.high
-    if low is None or high is None:
-        given, missing = ("high", "low") if low is None else ("low", "high")
-        raise InvalidInstance(
-            missing, f"absent beside {given}", "both ends of the intervals",
-            f"Give {missing} too, or leave out {given}",
-        )  # fmt: skip
-    for name, end in (("low", low), ("high", high)):
-        good = np.isfinite(end) & (end >= LEAST_PENALTY) & (end <= 1)
-        for x, y in np.argwhere(allowed & ~good)[:1].tolist():
-            raise InvalidInstance(
-                f"{name}[{x}, {y}]", f"{end[x, y]:g}", f"a penalty from {LEAST_PENALTY:g} to 1",
-                "Every allowed pair has both ends; an entry known exactly has low = high = penalty",
-            )  # fmt: skip
-    without = instance.looked_at() & ~np.isfinite(penalty) & (np.isfinite(low) | np.isfinite(high))
-    for x, y in np.argwhere(without)[:1].tolist():
-        raise InvalidInstance(
-            f"low[{x}, {y}]", f"{low[x, y]:.12g}, with high {high[x, y]:.12g} and no penalty",
-            "a penalty inside the interval",
-            "Give the penalty, or null (inf) for both ends of a pair that is forbidden",
-        )  # fmt: skip
-    for wrong, expected in (
-        (allowed & (low > high), "low at most high"),
-        (allowed & ((penalty < low) | (penalty > high)), "the penalty inside its interval"),
-    ):
-        for x, y in np.argwhere(wrong)[:1].tolist():
-            seen = f"{low[x, y]:.12g} with penalty {penalty[x, y]:.12g} and high {high[x, y]:.12g}"
-            raise InvalidInstance(f"low[{x}, {y}]", seen, expected)
-    return _finite_or_inf(low), _finite_or_inf(high)
 
 
 def _finite_or_inf(end: Floats) -> Floats:

@@ -229,10 +229,20 @@ class Packing(Instance["Placement"]):
     def __post_init__(self) -> None:
         set_fields(self)
         self._validate_amounts()
-        self._set_initial()
+        if self.initial is None:
+            set_field(self, "initial", self.capacity)
+        for m, j in np.argwhere(self.initial_capacity < self.capacity).tolist():
+            expected = f"at least what is free now, capacity[{m}, {j}] = {self.capacity[m, j]}"
+            raise InvalidInstance(f"initial[{m}, {j}]", self.initial_capacity[m, j], expected)
         set_rules(self)
         set_cards(self)
-        self._validate_arrival()
+        if self.arrival is not None:
+            times = np.bincount(self.arrival, minlength=self.types)
+            raise_first_invalid(
+                "request", self.requested, self.requested != times,
+                "as many VMs of each type as arrival has",
+                "Give the same VMs in both, or drop arrival",
+            )  # fmt: skip
         require_services(self)
         self._validate_items()
         refuse_large_totals(self)
@@ -410,23 +420,6 @@ class Packing(Instance["Placement"]):
                 f"demand[{index}]", f"zero in every resource for {self.names[index]!r}",
                 "a VM that takes something", "Drop the type: any number of such VMs fits anywhere",
             )  # fmt: skip
-
-    def _validate_arrival(self) -> None:
-        if self.arrival is None:
-            return
-        times = np.bincount(self.arrival, minlength=self.types)
-        raise_first_invalid(
-            "request", self.requested, self.requested != times,
-            "as many VMs of each type as arrival has", "Give the same VMs in both, or drop arrival",
-        )  # fmt: skip
-
-    def _set_initial(self) -> None:
-        if self.initial is None:
-            set_field(self, "initial", self.capacity)
-            return
-        for m, j in np.argwhere(self.initial < self.capacity).tolist():
-            expected = f"at least what is free now, capacity[{m}, {j}] = {self.capacity[m, j]}"
-            raise InvalidInstance(f"initial[{m}, {j}]", self.initial[m, j], expected)
 
     def _validate_items(self) -> None:
         """Raise InvalidInstance unless every requested VM fits some server that exists."""

@@ -475,17 +475,17 @@ def test_public_functions_and_classes_have_a_docstring() -> None:
 
 BUDGET = {
     "solvers": (39_281, 25_786),
-    "analysis": (19_613, 13_338),
-    "instances": (21_158, 14_059),
+    "analysis": (19_588, 13_316),
+    "instances": (21_046, 13_975),
     "models": (5_194, 3_307),
     "verify": (4_823, 3_508),
     "baselines": (4_203, 2_211),
     "ask": (859, 407),
     "cluster": (12_826, 8_851),
-    "papers": (6_069, 4_424),
+    "papers": (6_074, 4_429),
     "cli": (3_501, 2_389),
-    "tests": (45_474, 35_847),
-    "benchmarks": (6_945, 5_378),
+    "tests": (45_475, 35_850),
+    "benchmarks": (6_944, 5_377),
 }
 """Lines of each layer's Python files, and those of code (without blanks, comments and docstrings):
 whoever adds takes out, or changes a row in a commit of its own that says why.

@@ -485,7 +485,7 @@ BUDGET = {
     "cluster": (12_826, 8_851),
     "papers": (6_074, 4_429),
     "cli": (3_501, 2_389),
-    "tests": (45_475, 35_850),
+    "tests": (45_476, 35_850),
     "benchmarks": (6_944, 5_377),
 }
 """Lines of each layer's Python files, and those of code (without blanks, comments and docstrings):

@@ -347,7 +347,7 @@ def first_mates(cost: Integers) -> Integers:
     """Partners (n,) in a maximum matching of allowed pairs, -1 for none."""
     from .blossom_kernels import FORBIDDEN
     from .roommates.arrays import UNRANKED
-    from .roommates.maximum_matching import largest_matching
+    from .roommates.partition import largest_matching
 
     rank = np.where(cost < FORBIDDEN, np.arange(len(cost)), UNRANKED).astype(np.int32)
     return largest_matching(rank, np.full(len(cost), -1)).astype(np.int64)

@@ -18,8 +18,12 @@ from cotenant.solvers.colocation.common import Blocking
 from cotenant.solvers.colocation.feasible import feasible_pairing
 from cotenant.solvers.colocation.matching import Matching, MatchingLimits
 from cotenant.solvers.colocation.penalty import OptimalLimits
-from cotenant.solvers.colocation.stable_limits import StableLimits
-from cotenant.solvers.colocation.stable_routes import StableSearch, decided, zero_over_types
+from cotenant.solvers.colocation.stable_routes import (
+    StableLimits,
+    StableSearch,
+    decided,
+    zero_over_types,
+)
 from cotenant.solvers.outcome import Clock, Outcome, Status, Stop
 
 

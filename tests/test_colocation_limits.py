@@ -27,7 +27,7 @@ from cotenant.solvers.colocation.common import ProgramLimits, pairs_of
 from cotenant.solvers.colocation.feasible import Undecided
 from cotenant.solvers.colocation.penalty import OptimalLimits
 from cotenant.solvers.colocation.stable import stable
-from cotenant.solvers.colocation.stable_limits import StableLimits
+from cotenant.solvers.colocation.stable_routes import StableLimits
 from cotenant.solvers.outcome import Clock, Status, Stop
 
 

@@ -27,7 +27,7 @@ from cotenant.instances.colocation.objective import mean_penalty, worst_case
 from cotenant.instances.colocation.pairs import pairs_csv
 from cotenant.instances.problem import InvalidOption
 from cotenant.models.program import LinearProgram
-from cotenant.solvers.colocation import fewest_blocking, find_stable
+from cotenant.solvers.colocation import at_most_blocking, fewest_blocking
 from cotenant.solvers.colocation.aggregate_relaxation import SHARE_LIMITS, ShareLimits
 from cotenant.solvers.colocation.robust import RobustLimits, robust_alpha
 from cotenant.solvers.engines import EngineAnswer, solve_program
@@ -118,10 +118,10 @@ def test_robust_pairing_of_million_agents_is_proved(seed: int, alpha: float, lea
     the second; CP-SAT finds the first.
     """
     given = population(agents=10**6, error=0.01, rng=np.random.default_rng(seed))
-    found = find_stable(given, alpha, uncertainty="possible", time_limit=60)
+    found = at_most_blocking(given, 0, alpha, uncertainty="possible", time_limit=60)
     assert found.status is Status.OPTIMAL
     assert found.bound == pytest.approx(least, abs=1e-11)
-    assert find_stable(given, 0.001, uncertainty="possible").status is Status.INFEASIBLE
+    assert at_most_blocking(given, 0, 0.001, uncertainty="possible").status is Status.INFEASIBLE
 
 
 @pytest.mark.slow

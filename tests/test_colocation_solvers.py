@@ -33,7 +33,6 @@ from cotenant.solvers.colocation import (
     fair,
     feasible_pairing,
     fewest_blocking,
-    find_stable,
     optimal,
 )
 from cotenant.solvers.colocation.stable import stable
@@ -128,7 +127,7 @@ def test_zero_blocking_decision_equals_enumeration(reference: ModuleType, engine
     decided = {Status.OPTIMAL: 0, Status.INFEASIBLE: 0}
     for instance in colocations(range(12_000, 12_060)):
         expected = reference.best(instance, 0.001).penalty_by_blocking.get(0)
-        found = find_stable(instance, 0.001, engine=engine)
+        found = at_most_blocking(instance, 0, 0.001, engine=engine)
         decided[found.status] += 1
         if expected is None:
             assert found.status is Status.INFEASIBLE, instance.name
@@ -170,7 +169,7 @@ def test_instances_without_any_pairing_are_infeasible_with_a_proof() -> None:
         optimal(instance),
         optimal(instance, engine="cp-sat"),
         fair(instance),
-        find_stable(instance),
+        at_most_blocking(instance),
     ):
         assert (found.status, found.solution, found.stop) == (
             Status.INFEASIBLE,
@@ -219,7 +218,7 @@ def test_both_engines_agree_on_a_thousand_agents_of_twenty_types(seed: int) -> N
     left, right = optimal(instance), optimal(instance, engine="cp-sat")
     assert left.status is right.status is Status.OPTIMAL
     assert left.bound == pytest.approx(right.bound, abs=1e-8)
-    left, right = find_stable(instance), find_stable(instance, engine="cp-sat")
+    left, right = at_most_blocking(instance), at_most_blocking(instance, engine="cp-sat")
     assert left.status is right.status is Status.OPTIMAL
     assert left.bound == pytest.approx(right.bound, abs=1e-8)
 

@@ -21,7 +21,7 @@ from cotenant.instances.colocation.generators import (
     score_preferences,
 )
 from cotenant.solvers.colocation.stable import stable
-from cotenant.solvers.colocation.stable_limits import StableLimits
+from cotenant.solvers.colocation.stable_routes import StableLimits
 from cotenant.solvers.colocation.to_roommates import lists_of_agents
 from cotenant.solvers.outcome import Status, Stop
 from cotenant.solvers.roommates import ranks_from_cost

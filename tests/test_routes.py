@@ -27,7 +27,7 @@ from cotenant.instances.problem.registry import check
 from cotenant.solvers.admission.search import AdmissionLimits
 from cotenant.solvers.colocation.fair_routes import FairLimits
 from cotenant.solvers.colocation.penalty import OptimalLimits
-from cotenant.solvers.colocation.stable_limits import StableLimits
+from cotenant.solvers.colocation.stable_routes import StableLimits
 from cotenant.solvers.groups.core_routes import CoreLimits
 from cotenant.solvers.groups.optimal import GroupLimits
 from cotenant.solvers.market.fisher import FisherLimits

@@ -30,7 +30,7 @@ from ...instances.colocation.stability import (
 )
 from ...instances.problem.errors import NoSolution
 from ...instances.problem.option_types import validate_options
-from ...solvers.colocation import at_most_blocking, fair, find_stable, optimal
+from ...solvers.colocation import at_most_blocking, fair, optimal
 from ...solvers.colocation.robust import robust_alpha
 from ...solvers.colocation.stable import stable
 from ...solvers.outcome import Clock, Outcome, Status, Stop, agree
@@ -136,7 +136,7 @@ def _frontier(
         if limit < fewest and not agree(limit, fewest, unit):
             return Outcome(None, None, Status.INFEASIBLE)
         if against == "alpha":
-            return find_stable(instance, limit, uncertainty=uncertainty, **given)
+            return at_most_blocking(instance, 0, limit, uncertainty=uncertainty, **given)
         if against == "slack":
             return fair(instance, slack=limit, **given)
         return at_most_blocking(instance, int(limit), alpha, alpha_mode, **given)

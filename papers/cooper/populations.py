@@ -26,7 +26,7 @@ from ...instances.colocation.objective import type_penalties
 from ...instances.problem.errors import InvalidOption
 from ...instances.problem.files import read
 from ...instances.problem.option_types import AtLeast, validate_options
-from ...solvers.colocation import find_stable, optimal
+from ...solvers.colocation import at_most_blocking, optimal
 from ...solvers.outcome import Status
 from ..experiment import Variations, draws, each
 
@@ -224,7 +224,7 @@ def unblocked(population: Colocation) -> Pairing | None:
     """Pairing of least mean penalty among those without a blocking pair; None if it is proved that
     none exists.
     """
-    outcome = find_stable(population)
+    outcome = at_most_blocking(population)
     assert outcome.status in (Status.OPTIMAL, Status.INFEASIBLE)
     return cast("Pairing | None", outcome.solution)
 

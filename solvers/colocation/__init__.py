@@ -4,7 +4,7 @@ completion of partial pairings.
 
 from __future__ import annotations
 
-from .blocking import at_most_blocking, fewest_blocking, find_stable
+from .blocking import at_most_blocking, fewest_blocking
 from .common import require_bandwidth
 from .fair import fair
 from .feasible import complete, feasible_pairing
@@ -16,7 +16,6 @@ __all__ = [
     "fair",
     "feasible_pairing",
     "fewest_blocking",
-    "find_stable",
     "optimal",
     "require_bandwidth",
 ]

@@ -35,57 +35,9 @@ KINDS: dict[Uncertainty, str] = {"none": "", "certain": "certainly ", "possible"
 
 
 @validate_options
-def find_stable(
-    instance: Colocation,
-    alpha: float = 0.0,
-    alpha_mode: AlphaMode = "penalty-points",
-    *,
-    uncertainty: Uncertainty = "none",
-    penalty: bool = True,
-    time_limit: float | None = None,
-    engine: EngineName = "highs",
-    start: Solution | None = None,
-    report: Report | None = None,
-    limits: ShareLimits = SHARE_LIMITS,
-) -> Outcome:
-    """Decide whether a pairing without blocking pair exists, and find the one of least mean
-    penalty.
-
-    One integer program over types decides both (`stable_program`). If every count is even and every
-    type may be paired with itself the answer is always yes (Scarf's lemma on rows = types, columns
-    = pairs and loops; compare Chiappori, Galichon and Salanie, "The roommate problem is more stable
-    than you think").
-
-    Parameters
-    ----------
-    instance : what is given.
-    alpha, alpha_mode : least gain for which an agent moves, as in `gains`.
-    uncertainty : which gains count, as in `blocking_pairs`; "possible" asks for a pairing that is
-        stable for every matrix within the intervals.
-    penalty : False asks only whether there is one (no bound then).
-    time_limit : seconds, more than 0.
-    engine : the solver of the program: "highs" or "cp-sat".
-    start : a pairing; used when it has no blocking pair.
-    report : progress, in mean penalty.
-    limits : of programs of many agents of a type.
-
-    Returns
-    -------
-    Outcome
-        Bound and trace are on the *mean penalty* among the pairings without a blocking pair. Status
-        infeasible: proved that every pairing has a blocking pair (or that there is no pairing).
-        Unknown without a solution: not decided.
-    """
-    return at_most_blocking(
-        instance, 0, alpha, alpha_mode, uncertainty=uncertainty, penalty=penalty,
-        time_limit=time_limit, engine=engine, start=start, report=report, limits=limits,
-    )  # fmt: skip
-
-
-@validate_options
 def at_most_blocking(
     instance: Colocation,
-    most: int,
+    most: int = 0,
     alpha: float = 0.0,
     alpha_mode: AlphaMode = "penalty-points",
     *,
@@ -98,17 +50,34 @@ def at_most_blocking(
     limits: ShareLimits = SHARE_LIMITS,
 ) -> Outcome:
     """Find the pairing of least mean penalty with at most `most` blocking pairs, or any such
-    pairing.
+    pairing, or prove that there is none.
+
+    For none at all one integer program over types decides (`stable_program`). If every count is
+    even and every type may be paired with itself the answer is always yes (Scarf's lemma on rows =
+    types, columns = pairs and loops; compare Chiappori, Galichon and Salanie, "The roommate problem
+    is more stable than you think").
 
     Parameters
     ----------
     most : K, at least 0.
-    uncertainty : as in `find_stable`.
+    alpha, alpha_mode : least gain for which an agent moves, as in `gains`.
+    uncertainty : which gains count, as in `blocking_pairs`; "possible" asks for a pairing that is
+        stable for every matrix within the intervals.
     penalty : False asks only whether there is one (no bound then); deciding is much quicker than
         minimizing.
+    time_limit : seconds, more than 0.
     engine : "cp-sat", or "highs" for K at most 1 and where all agents are different; whichever can
         when not given.
-    others : as in `find_stable`, whose answer this is for K = 0.
+    start : a pairing; used when it has at most K blocking pairs.
+    report : progress, in mean penalty.
+    limits : of programs of many agents of a type.
+
+    Returns
+    -------
+    Outcome
+        Bound and trace are on the *mean penalty* among such pairings. Status infeasible: proved
+        that every pairing has more blocking pairs (or that there is no pairing). Unknown without a
+        solution: not decided.
     """
     # 1. the program: linear for K = 0 and 1, else with products or the order encoding
     clock, counted = Clock(time_limit, report), Blocking(alpha, alpha_mode, uncertainty)
@@ -132,7 +101,8 @@ def at_most_blocking(
         )  # fmt: skip
     # 2. the answer of an engine
     if engine is None:
-        engine = "cp-sat" if len(program.program.products) or not penalty else "highs"
+        exactly = len(program.program.products) > 0 or (most > 0 and not penalty)
+        engine = "cp-sat" if exactly else "highs"
     engine, answer = _asked(instance, program, clock, engine, begin, limits)
     if answer.status is Status.INFEASIBLE and begin is None:
         return infeasible(

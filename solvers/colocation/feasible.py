@@ -13,7 +13,7 @@ from ...models.colocation import PairingProgram, penalty_program, repair_program
 from ..engines import EngineAnswer, EngineName
 from ..outcome import Clock, Outcome, Status, Stop, raise_if_interrupted
 from ..roommates import ranks_from_cost
-from ..roommates.maximum_matching import largest_matching
+from ..roommates.partition import largest_matching
 from .common import PROGRAM_LIMITS, infeasible, run
 from .matching import least_penalty_matching
 

@@ -22,7 +22,7 @@ from ...instances.problem.option_types import validate_options
 from ..engines import EngineName
 from ..outcome import Clock, Outcome, Status, Stop, raise_if_interrupted
 from .aggregate_relaxation import SHARE_LIMITS, ShareLimits
-from .blocking import find_stable
+from .blocking import at_most_blocking
 from .feasible import starting_pairing
 
 NARROW = 1e-6
@@ -232,8 +232,8 @@ class _Bisection:
     ) -> Outcome:
         """Answer of one engine at an alpha; raises KeyboardInterrupt."""
         self.programs += 1
-        found = find_stable(
-            self.instance, alpha, uncertainty="possible", penalty=penalty, time_limit=seconds,
+        found = at_most_blocking(
+            self.instance, 0, alpha, uncertainty="possible", penalty=penalty, time_limit=seconds,
             engine=engine, start=self.best if penalty else None, limits=self.limits.shares,
         )  # fmt: skip
         raise_if_interrupted(found.stop)

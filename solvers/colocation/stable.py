@@ -17,8 +17,7 @@ from ..outcome import Clock, Outcome, Report, Stop
 from .by_agent import fewest_by_agent
 from .common import Blocking, require_few_types
 from .feasible import starting_pairing
-from .stable_limits import StableLimits
-from .stable_routes import OF_DIFFERENT, OF_TYPES, StableSearch
+from .stable_routes import OF_DIFFERENT, OF_TYPES, StableLimits, StableSearch
 
 ROUTES = {"agents that all differ": OF_DIFFERENT, "types of several agents": OF_TYPES}
 """The routes of `stable`, in the order in which they run."""

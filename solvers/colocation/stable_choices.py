@@ -21,7 +21,7 @@ from ..outcome import Clock, Outcome, Report, Stop, agree, level
 from ..roommates import stable_partition
 from ..roommates.partition import Goal
 from ..roommates.stable_matchings import StableTable, minimum_regret, stable_table
-from .blocking import find_stable
+from .blocking import at_most_blocking
 from .common import infeasible
 from .to_roommates import lists_of_agents, without_blocking
 
@@ -84,7 +84,7 @@ def egalitarian(
         stable = None if value is None else 0.0
         clock.note(stable, 0.0, f"{text}: mean penalty {value}, bound {bound}")
 
-    found = find_stable(possible, time_limit=clock.time_slice(), engine=engine, report=tell)
+    found = at_most_blocking(possible, time_limit=clock.time_slice(), engine=engine, report=tell)
     if not isinstance(found.solution, Pairing):
         return replace(found, bound=None, trace=tuple(clock.trace))
     value = mean_penalty(instance, found.solution)

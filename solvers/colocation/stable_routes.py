@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import Any
 
@@ -16,12 +17,14 @@ from ..engines import EngineName, call_in_subprocess
 from ..incumbent import Incumbent
 from ..outcome import Clock, Outcome, Report, Status, Stop, agree, level, raise_if_interrupted
 from ..roommates import WeakLists
-from .blocking import KINDS, MOST_TERMS, at_most_blocking, fewest_blocking, find_stable
+from ..roommates.matching_search import ROOMMATES_LIMITS, RoommatesLimits
+from ..routes import Routed
+from .aggregate_relaxation import SHARE_LIMITS, ShareLimits
+from .blocking import KINDS, MOST_TERMS, at_most_blocking, fewest_blocking
 from .bounds import least_penalty_bound
-from .common import CHILD_TIME_FRACTION, Blocking
+from .common import CHILD_TIME_FRACTION, PROGRAM_LIMITS, Blocking, ProgramLimits
 from .exchanges import Exchanges
 from .robust import robust_alpha
-from .stable_limits import StableLimits
 from .to_roommates import (
     RoommatesAnswer,
     alone_is_worst,
@@ -45,6 +48,82 @@ COUNTED: dict[Uncertainty, str] = {
     "possible": "possible_blocking_pairs",
 }
 """The metric that is made least."""
+
+
+@dataclass(frozen=True)
+class StableLimits(Routed):
+    """Parameters of `stable`; no proof depends on them.
+
+    Attributes
+    ----------
+    most_types : types beyond which the method refuses: n x n lists, ranks and what is looked up in
+        them take ten times the memory of the penalties, which for 5,000 types is 2 GB.
+    few_types, few_pairs : types, or ordered pairs of them that the first phase leaves, up to which
+        one program over types says at once whether zero is possible, and at what least penalty;
+        agents of more types are looked at one by one too.
+    different_agents, listed_agents : agents up to which they are looked at one by one where they
+        all differ, or are of many types: their lists are n x n matrices.
+    decided_agents : agents up to which half of the time of the search over tie-breakings is left to
+        decision programs: beyond, they hardly ever prove anything.
+    probe_seconds : for the first search over tie-breakings: what it can say, it mostly says far
+        sooner.
+    zero_seconds, tie_seconds, steps_seconds, exchange_seconds, decision_seconds, penalty_seconds :
+        without a time limit, for the program that says whether zero is possible, the second search
+        over tie-breakings, each order encoding, exchanges between pairs, each decision, and the
+        least penalty where the fewest is not zero.
+    idle_exchanges : calls of the kernel in a row that improve nothing, and agents beyond which
+        there are as many as an eighth of them, after which exchanges end.
+    first_terms : pairs of steps that the first order encoding may have, if the least has not more:
+        with fewer the bound that it can reach is low, with more it takes long to reach any.
+    exact_terms : pairs of steps up to which there is but the encoding with all of them.
+    few_blocking : blocking pairs up to which it is first decided whether they are enough: whether
+        more are, the bounds of the order encoding say sooner.
+    child_types, child_terms : types, and pairs of steps of an order encoding, from which a decision
+        under a time limit runs in a process of its own: making its T^2/2 products and CP-SAT's
+        presolve of them look at no clock (400 types: a minute).
+    child_pairs : the same for the program without blocking pairs, of ordered pairs that the first
+        phase leaves.
+    exact_penalty : agents (or types) up to which the least penalty among all optima is asked for
+        when the fewest is not zero.
+    one_types : the same when the fewest is one and agents are of more than `few_types` types: then
+        a linear program over types says it.
+    listed_pair, forgiven_pair : seconds, at most, that lists of different agents, and which pairs
+        the second level may use, take for each ordered pair of them; they look at no clock.
+    programs, shares, roommates : limits of programs over pairs of types, of many agents of a type,
+        and of the search over deletions.
+    """
+
+    most_types: int = 5000
+    few_types: int = 30
+    few_pairs: int = 3_000
+    different_agents: int = 5000
+    listed_agents: int = 1500
+    decided_agents: int = 200
+    probe_seconds: float = 1.0
+    zero_seconds: float = 60.0
+    tie_seconds: float = 10.0
+    steps_seconds: float = 30.0
+    exchange_seconds: float = 10.0
+    decision_seconds: float = 10.0
+    penalty_seconds: float = 30.0
+    idle_exchanges: int = 32
+    first_terms: int = 6_000
+    exact_terms: int = 15_000
+    few_blocking: int = 8
+    child_types: int = 60
+    child_terms: int = 20_000
+    child_pairs: int = 25_000
+    exact_penalty: int = 60
+    one_types: int = 150
+    listed_pair: float = 2e-7
+    forgiven_pair: float = 1e-6
+    programs: ProgramLimits = PROGRAM_LIMITS
+    shares: ShareLimits = SHARE_LIMITS
+    roommates: RoommatesLimits = ROOMMATES_LIMITS
+    routes: frozenset[str] = frozenset({
+        "agents", "decisions", "exact penalty", "exchanges", "order", "robust", "roommates",
+        "zero",
+    })  # fmt: skip
 
 
 class StableSearch(Incumbent[Pairing, int]):
@@ -148,8 +227,8 @@ class StableSearch(Incumbent[Pairing, int]):
     def find_stable(
         self, instance: Colocation, seconds: float | None, text: str = FEW_PAIRS
     ) -> Outcome | None:
-        """Offer the result of `blocking.find_stable` with few pairs near the incumbent; None at the
-        time limit.
+        """Offer the pairing of least penalty without blocking pair by `at_most_blocking`; None at
+        the time limit.
 
         On a large program HiGHS looks at no clock for long, and making it takes long too: it gets a
         process of its own, which is ended.
@@ -161,10 +240,10 @@ class StableSearch(Incumbent[Pairing, int]):
         }  # fmt: skip
         found: Outcome | None
         if seconds is None or not self.large(instance):
-            found = find_stable(instance, **how, time_limit=seconds)
+            found = at_most_blocking(instance, **how, time_limit=seconds)
         else:
             how |= {"time_limit": CHILD_TIME_FRACTION * seconds, "hard_limit": seconds}
-            found = self._in_time(call_in_subprocess(find_stable, instance, **how))
+            found = self._in_time(call_in_subprocess(at_most_blocking, instance, **how))
         if found is not None:
             self.accept_outcome(found, text)
         return found

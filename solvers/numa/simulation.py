@@ -12,9 +12,9 @@ from ...instances.numa.instance import Floats, Numa, Simulation
 from ...instances.problem.option_types import Between, validate_options
 from ..outcome import Clock, Outcome, Report, Status, Stop
 from .confidence import BATCHES
+from .engine import Trajectory, simulate
 from .random_inputs import Draws, draw
 from .statistics import measure
-from .trajectory import Trajectory
 
 Placement = Literal["nearest", "random"]
 
@@ -112,8 +112,6 @@ def tenth(tasks: Tasks) -> int:
 
 
 def _run(instance: Numa, draws: Draws, nearest: bool, clock: Clock) -> tuple[Trajectory, Stop]:
-    from .engine import simulate
-
     late = False
 
     def go_on(arrived: int) -> bool:

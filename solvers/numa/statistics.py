@@ -8,8 +8,8 @@ import numpy as np
 
 from ...instances.numa.instance import CURVE, Floats, Numa, Simulation
 from .confidence import mean_error, quantiles, wait_error
+from .engine import Trajectory
 from .random_inputs import Draws
-from .trajectory import Trajectory
 
 SAMPLES = 200
 """Points in time at which the number of waiting tasks is looked at."""

@@ -7,11 +7,10 @@ one side only is not acceptable.
 
 from .almost_stable import fewest_blocking_pairs
 from .arrays import UNRANKED
-from .blocking import blocking_pairs
 from .irving import RoommatesTable, irving
 from .matching_search import AlmostStable
 from .partition import StablePartition, stable_partition
-from .ranks import WeakLists, ranks_from_cost, ranks_from_lists, weak_lists
+from .ranks import WeakLists, blocking_pairs, ranks_from_cost, ranks_from_lists, weak_lists
 from .ties_search import fewest_with_ties
 
 __all__ = [

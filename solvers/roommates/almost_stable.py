@@ -5,13 +5,11 @@ over deleted pairs.
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from ...instances.problem.errors import InvalidInstance
 from ...instances.problem.option_types import validate_options
 from ..outcome import Clock, Report, validate_time_limit
 from .arrays import Ranks
-from .blocking import blocking_pairs, valid_partner
 from .deletions import DeletionSearch
 from .matching_search import (
     ROOMMATES_LIMITS,
@@ -21,7 +19,7 @@ from .matching_search import (
     TimeUp,
 )
 from .partition import Goal, lower_bound, partition_from
-from .ranks import as_ranks, mutual_ranks
+from .ranks import as_ranks
 
 REPORT_SECONDS = 0.2
 
@@ -102,27 +100,16 @@ class _Run(MatchingSearch):
         self, rank: Ranks, goal: Goal, rng: np.random.Generator, clock: Clock,
         limits: RoommatesLimits,
     ) -> None:  # fmt: skip
-        super().__init__(rank, goal, rng, clock, lambda partner: len(self.blocking(partner)))
+        super().__init__(rank, None, goal, rng, clock)
         self.routes = limits.routes
         self.searches: list[DeletionSearch] = []
         self.reported = 0.0
-
-    def blocking(self, partner: Ranks) -> NDArray[np.int64]:
-        return blocking_pairs(self.place, partner)
 
     def first(self) -> Ranks:
         search = self.new_search()
         self.partition = partition_from(search.predecessor)
         self.bound = self.partition.bound(self.goal)
         return search.partner
-
-    def valid_start(self, start: ArrayLike) -> Ranks:
-        partner = valid_partner(mutual_ranks(self.place), start)
-        if self.goal == "perfect" and (partner < 0).any():
-            raise InvalidInstance(
-                "start", "a matching that leaves agents without partner", "a perfect matching"
-            )
-        return partner
 
     def new_search(self) -> DeletionSearch:
         """New deletion search on the original lists, with a shared node counter."""

@@ -6,8 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .arrays import UNRANKED, Lists, Partition, Ranks, Stack, Work
-from .maximum_matching import matched_partition
-from .partition import Goal
+from .partition import Goal, matched_partition
 
 Pair = tuple[int, int]
 

@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ...instances.problem.errors import InvalidInstance
 from ..incumbent import Incumbent
 from ..outcome import Clock, Stop
 from ..routes import Routed
 from .arrays import Ranks
 from .deletions import Pair
-from .maximum_matching import perfect_matching
-from .partition import Goal, StablePartition
-from .ranks import lists_of
+from .partition import Goal, StablePartition, perfect_matching
+from .ranks import blocking_pairs, lists_of, mutual_ranks, valid_partner
 
 
 @dataclass(frozen=True)
@@ -83,8 +82,7 @@ class MatchingSearch(Incumbent[Ranks, int]):
 
     Parameters
     ----------
-    place : (n, n) of the lists; ties have equal places.
-    count : the blocking pairs of a matching, their number.
+    place, better : (n, n) of the lists, as of `blocking_pairs`; `better` is None without ties.
     bound : what is proved before.
 
     Attributes
@@ -96,11 +94,11 @@ class MatchingSearch(Incumbent[Ranks, int]):
     partition: StablePartition
 
     def __init__(
-        self, place: Ranks, goal: Goal, rng: np.random.Generator, clock: Clock,
-        count: Callable[[Ranks], int], bound: int = 0,
+        self, place: Ranks, better: Ranks | None, goal: Goal, rng: np.random.Generator,
+        clock: Clock, bound: int = 0,
     ) -> None:  # fmt: skip
-        super().__init__(None, clock, count, bound=bound)
-        self.place, self.goal, self.rng = place, goal, rng
+        super().__init__(None, clock, lambda partner: len(self.blocking(partner)), bound=bound)
+        self.place, self.better, self.goal, self.rng = place, better, goal, rng
         self.lists = lists_of(place)
         self.finished: list[int] = []
         self.nodes = 0
@@ -114,12 +112,17 @@ class MatchingSearch(Incumbent[Ranks, int]):
         raise NotImplementedError
 
     def valid_start(self, start: ArrayLike) -> Ranks:
-        """The start if it is a matching of the required kind, else None."""
-        raise NotImplementedError
+        """The start, checked to be a matching of the goal."""
+        partner = valid_partner(mutual_ranks(self.place), start)
+        if self.goal == "perfect" and (partner < 0).any():
+            raise InvalidInstance(
+                "start", "a matching that leaves agents without partner", "a perfect matching"
+            )
+        return partner
 
     def blocking(self, partner: Ranks) -> NDArray[np.int64]:
         """Blocking pairs (k, 2) of a matching, counted on the original lists."""
-        raise NotImplementedError
+        return blocking_pairs(self.place, partner, self.better)
 
     def result(self, start: ArrayLike | None) -> AlmostStable:
         """Solve and assemble the result."""

@@ -7,13 +7,12 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from ...instances.problem.option_types import validate_options
 from ..outcome import Clock, Report, Stop, raise_if_interrupted, validate_time_limit
 from .almost_stable import fewest_blocking_pairs
 from .arrays import Ranks
-from .blocking import blocking_pairs, valid_partner
 from .matching_search import ROOMMATES_LIMITS, AlmostStable, MatchingSearch, RoommatesLimits
 from .partition import Goal, lower_bound, partition_from
 from .ranks import WeakLists
@@ -93,21 +92,13 @@ class _Run(MatchingSearch):
         self, lists: WeakLists, goal: Goal, rng: np.random.Generator, known: int, clock: Clock,
         limits: RoommatesLimits,
     ) -> None:  # fmt: skip
-        super().__init__(
-            lists.place, goal, rng, clock, lambda partner: len(self.blocking(partner)), known
-        )
+        super().__init__(lists.place, lists.better, goal, rng, clock, known)
         self.weak, self.tie_breaking, self.limits = lists, lists.place, limits
-
-    def blocking(self, partner: Ranks) -> NDArray[np.int64]:
-        return blocking_pairs(self.weak.place, partner, self.weak.better)
 
     def first(self) -> Ranks:
         self.search = TieSearch(self.weak, self.weak.place, self.goal)
         self._adopt(self.search)
         return self.search.partner
-
-    def valid_start(self, start: ArrayLike) -> Ranks:
-        return valid_partner(self.weak.place, start)
 
     def result(self, start: ArrayLike | None) -> AlmostStable:
         """Result with the tie-breaking of the incumbent."""

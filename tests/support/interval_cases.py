@@ -21,7 +21,7 @@ from cotenant.solvers.colocation import optimal
 from cotenant.solvers.colocation.aggregate_relaxation import SHARE_LIMITS, ShareLimits
 from cotenant.solvers.colocation.robust import RobustLimits, breakpoints, robust_alpha
 from cotenant.solvers.colocation.stable import stable
-from cotenant.solvers.colocation.stable_limits import StableLimits
+from cotenant.solvers.colocation.stable_routes import StableLimits
 from cotenant.solvers.outcome import Status
 from support.oracles.matchings import every_matching
 

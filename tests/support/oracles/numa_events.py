@@ -12,8 +12,8 @@ from collections.abc import Callable
 import numpy as np
 
 from cotenant.instances.numa.instance import Numa
+from cotenant.solvers.numa.engine import Trajectory
 from cotenant.solvers.numa.random_inputs import Draws
-from cotenant.solvers.numa.trajectory import Trajectory
 
 CHUNK = 1000
 """Arrivals between two looks at the clock."""

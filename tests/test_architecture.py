@@ -475,7 +475,7 @@ def test_public_functions_and_classes_have_a_docstring() -> None:
 
 
 BUDGET = {
-    "solvers": (39_281, 25_786),
+    "solvers": (39_189, 25_728),
     "analysis": (19_588, 13_316),
     "instances": (21_046, 13_975),
     "models": (5_194, 3_307),
@@ -485,7 +485,7 @@ BUDGET = {
     "cluster": (12_826, 8_851),
     "papers": (6_074, 4_429),
     "cli": (3_501, 2_389),
-    "tests": (45_476, 35_850),
+    "tests": (45_479, 35_853),
     "benchmarks": (6_944, 5_377),
 }
 """Lines of each layer's Python files, and those of code (without blanks, comments and docstrings):

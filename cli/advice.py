@@ -1,4 +1,4 @@
-"""Commands `advise nodes` and `drain`, which read a cluster's own state and print advice."""
+"""Commands of `advise` about a cluster, which read its own state and print advice."""
 
 from __future__ import annotations
 

@@ -1,27 +1,40 @@
-"""Papers, their experiments, and findings: the paper's number compared with ours."""
+"""Papers, their experiments, findings (the paper's number compared with ours), and charts."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+import re
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, is_dataclass, replace
 from functools import cached_property, partial, wraps
 from inspect import getdoc, signature
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
+import numpy as np
 from pydantic import ConfigDict
 
-from ..analysis.report.picture import Picture
+from ..analysis.report.picture import Chart, Picture, Series, Style
 from ..instances.problem.option_types import validate_options
 from ..instances.problem.options import accepts
 from ..instances.problem.settings import with_settings
 from ..solvers.outcome import Clock
 
-RULED_OUT = "ruled out"
+RULED_OUT = "the difference remains after changing"
 """How a cause begins that names what was tested and is not the cause."""
+
+ALL_OF_THEM = "; over all of them"
+"""Before the range of all changes that were ruled out."""
+
+NUMBER = re.compile(r"(?<![\w.-])[-+]?\d+(?:\.\d+)?(?![\w.]*\d)")
+_ENDS = ("", "; ", " (", ", ", ": ")
 
 Verdict = Literal["reproduced", "differs", "undecided", "not in the paper"]
 _VERDICTS: tuple[Verdict, Verdict] = ("differs", "reproduced")
+
+CURED: dict[Verdict, str] = {
+    "reproduced": ", since the paper's result comes out", "undecided": ": undecided"
+}  # fmt: skip
+"""How a cause goes on after the choice whose change takes the difference away."""
 
 
 @dataclass(frozen=True)
@@ -54,8 +67,9 @@ class Finding:
         """Cause of a difference to the paper, what was ruled out, or that none was tested."""
         if self.verdict != "differs":
             return ""
-        known = self.cause or "no cause was tested"
-        return known if known.startswith(RULED_OUT) or not self.cause else f"cause: {known}"
+        if not self.cause or self.cause.startswith(RULED_OUT):
+            return self.cause or "no cause was tested"
+        return f"cause of the difference: {self.cause}"
 
     @property
     def why(self) -> str:
@@ -125,14 +139,12 @@ def each(option: str, *values: Any, **also: Any) -> Mapping[str, Mapping[str, An
 Function = Callable[..., list[Finding | Picture]]
 
 
-def runnable(
-    function: Callable[..., Iterable[Finding | Picture]], hide: Collection[str] = ()
-) -> Function:
+def runnable(function: Callable[..., Iterable[Finding | Picture]]) -> Function:
     """Function of an experiment with validated options that returns the list of what it yields; the
-    fields of its settings become options, but for `hide`.
+    fields of its settings become options.
     """
     if any(is_dataclass(entry.default) for entry in signature(function).parameters.values()):
-        function = with_settings(hide=hide)(function)
+        function = with_settings()(function)
 
     @wraps(function)
     def run(*arguments: Any, **options: Any) -> list[Finding | Picture]:
@@ -165,7 +177,7 @@ class Paper:
     experiments: list[Experiment] = field(default_factory=list, repr=False, compare=False)
 
     def experiment(
-        self, name: str, place: str = "", *, hide: Collection[str] = (), **more: Any
+        self, name: str, place: str = "", **more: Any
     ) -> Callable[[Callable[..., Iterable[Finding | Picture]]], Function]:
         """Declare a function as an experiment of this paper; `more` are fields of `Experiment`.
 
@@ -173,7 +185,7 @@ class Paper:
         """
 
         def declare(function: Callable[..., Iterable[Finding | Picture]]) -> Function:
-            run: Any = function if isinstance(function, partial) else runnable(function, hide)
+            run: Any = function if isinstance(function, partial) else runnable(function)
             sentence = " ".join((getdoc(function) or "").partition("\n\n")[0].split()).rstrip(".")
             said = {"what": sentence[:1].lower() + sentence[1:], **more}
             full = f"{self.problem}-{name}"
@@ -199,7 +211,7 @@ class Experiment:
     substitute : what it runs on without them; "" when it cannot.
     seconds : about how long it takes with the defaults on two cores.
     variations : what the paper leaves open, and other choices of it: where a finding differs
-        without a cause of its own, they are tried (see `causes.explained`).
+        without a cause of its own, they are tried (see `run.explained`).
     """
 
     paper: Paper
@@ -273,19 +285,106 @@ class Task:
         return Reproduction(self, clock.seconds, findings, drawn)
 
 
-@dataclass(frozen=True)
-class Reproduction:
-    """Findings and pictures of an experiment that was run.
-
-    Attributes
-    ----------
-    task : what was run.
-    seconds : wall time.
-    findings : the paper's numbers beside ours.
-    pictures : its figures redrawn.
-    """
+class Reproduction(NamedTuple):
+    """What was run, its wall time [s], the paper's numbers beside ours, and its figures redrawn."""
 
     task: Task
     seconds: float
     findings: tuple[Finding, ...]
-    pictures: tuple[Picture, ...] = ()
+    pictures: tuple[Picture, ...]
+
+
+Rows = Mapping[Any, Mapping[Any, Any]] | Mapping[Any, Sequence[Any]]
+"""Series -> value by place on the axis, or the values at the places that are given apart."""
+
+MOST_SAID = 8
+"""Values of a series that are said one by one; of more the least and the most are said."""
+
+_DRAWN: dict[Style, str] = {"bars": "Bars", "points": "Points"}
+
+
+def chart(
+    name: str,
+    title: str,
+    x_label: str,
+    y_label: str,
+    values: Rows,
+    *,
+    x: Sequence[Any] = (),
+    style: Style = "bars",
+    styles: Mapping[str, Style] | None = None,
+    strong: Collection[str] = (),
+    ends: Mapping[str, tuple[Sequence[float], Sequence[float]]] | None = None,
+    levels: Mapping[str, float] | None = None,
+    words: str = "",
+    **more: Any,
+) -> Chart:
+    """Chart of numbers by series, with an alternative text made of the numbers.
+
+    Parameters
+    ----------
+    name, title, x_label, y_label, more : as of a Chart.
+    values, x : what is not finite, or None, leaves a hole; `x` are the places where the rows of
+        `values` do not name them.
+    style, styles, strong : how series are drawn, some of them otherwise, and which of them thick.
+    ends : the lower and upper ends of a series' intervals.
+    levels : drawn as lines across.
+    words : what the numbers do not say by themselves.
+    """
+    series = []
+    for label, row in values.items():
+        places, numbers = (row.keys(), row.values()) if isinstance(row, Mapping) else (x, row)
+        y = tuple(None if one is None or not np.isfinite(one) else one for one in numbers)
+        low, high = (tuple(one) for one in (ends or {}).get(label, ((), ())))
+        kind, thick = (styles or {}).get(label, style), label in strong
+        series.append(Series(label, tuple(places), y, kind, low=low, high=high, strong=thick))
+    summary = "; ".join(f"{one.name}: {in_words(one)}" for one in series)
+    across = series[0].x
+    for label, level in (levels or {}).items():
+        series.append(Series(label, across, (level,) * len(across), "line"))
+    alt = (
+        f"{_DRAWN.get(style, 'Lines')} of {y_label} by {x_label}. {summary}.{words and ' '}{words}"
+    )
+    return Chart(name, title, x_label, y_label, tuple(series), alt, **more)
+
+
+def in_words(series: Series) -> str:
+    """Text of the values of a chart's series, or of their minimum and maximum if there are many."""
+    there = [(y, x) for x, y in zip(series.x, series.y, strict=True) if y is not None]
+    if not there:
+        return "none"
+    if len(there) <= MOST_SAID:
+        return ", ".join(
+            f"{x} {short(y)}" if isinstance(x, str) else f"{short(y)} at {short(x)}"
+            for y, x in there
+        )
+    (least, first), (most, last) = (of(there, key=lambda one: one[0]) for of in (min, max))
+    if least == most:
+        return f"{short(least)} throughout"
+    return f"{short(least)} ({short(first)}) to {short(most)} ({short(last)})"
+
+
+def short(value: Any) -> str:
+    """Format a number with three significant digits, or from 1000 on as an integer."""
+    if isinstance(value, str):
+        return value
+    return f"{value:.3g}" if abs(value) < 1000 else f"{value:.0f}"
+
+
+def span(texts: Sequence[str]) -> str:
+    """Several texts joined into one, each number that varies as LOW to HIGH; where their words
+    differ, the longest beginning in which they agree.
+
+    In a text that has a "to" of its own it is LOW-HIGH.
+    """
+    for end in _ENDS:
+        parts = list(dict.fromkeys(text.split(end)[0] if end else text for text in texts))
+        if len(parts) == 1 and (not end or NUMBER.search(parts[0])):
+            return parts[0]
+        if len({NUMBER.sub("#", text) for text in parts}) == 1:
+            columns = zip(*(NUMBER.findall(text) for text in parts), strict=True)
+            ends = [(min(values, key=float), max(values, key=float)) for values in columns]
+            word = "-" if " to " in parts[0] else " to "
+            ranges = iter(a if float(a) == float(b) else f"{a}{word}{b}" for a, b in ends)
+            return "".join(f"{words}{next(ranges, '')}" for words in NUMBER.split(parts[0]))
+    return ""

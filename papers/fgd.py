@@ -20,8 +20,7 @@ from ..instances.problem.errors import InvalidOption
 from ..instances.problem.option_types import AtLeast
 from ..instances.problem.tables import CsvTable
 from ..solvers.packing.cards import max_gpus
-from .charts import chart
-from .experiment import Paper, Parts, addition, compare
+from .experiment import Paper, Parts, addition, chart, compare
 
 PAPER = Paper(
     "fgd",
@@ -68,13 +67,8 @@ SECONDS = 10.0
 
 
 class Allocated(NamedTuple):
-    """Percentages of all cards that are allocated in a workload, means over its draws.
-
-    Attributes
-    ----------
-    cards : there are.
-    means : by policy.
-    bound, reached : no placement has more, and the best that was found.
+    """Number of cards, percentages of them that are allocated in a workload by policy, means over
+    its draws, what no placement can have more than, and the best that was found.
     """
 
     cards: int

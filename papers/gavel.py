@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import time
-from typing import Annotated
 
 import numpy as np
 
@@ -22,13 +21,11 @@ from ..instances.accelerators.measures import (
 )
 from ..instances.accelerators.measures import throughputs as rates_of
 from ..instances.problem.errors import InvalidFile, InvalidOption
-from ..instances.problem.option_types import AtLeast
 from ..instances.problem.options import accepted
 from ..instances.problem.reading import parse_json, read_text
 from ..solvers.accelerators.max_min import max_min
 from ..solvers.outcome import Outcome
-from .charts import chart
-from .experiment import Paper, Parts, addition, compare
+from .experiment import Paper, Parts, addition, chart, compare
 
 POP = Paper(
     "pop",
@@ -57,6 +54,9 @@ COLUMNS = ("exact", "POP-2", "POP-4", "POP-8", "Gandiva")
 EQUAL = 1e-6
 """Throughputs that differ relatively by no more are one; the published ones are a solver's."""
 
+DRAWS = 20
+"""Of Gandiva's random pairs."""
+
 TIMES = (
     "not a race on one program: theirs has a variable for each job and each pair of jobs and kind "
     "of device and was solved by MOSEK on 16 threads, building included; ours, over types, has one "
@@ -78,7 +78,6 @@ def figure_2(
     throughputs: str | None = None,
     jobs: str | None = None,
     log: str | None = None,
-    draws: Annotated[int, AtLeast(2)] = 20,
 ) -> Parts:
     """2,048 jobs on three kinds of GPU, two on a GPU: the exact optimum, POP and Gandiva beside the
     published log.
@@ -88,7 +87,6 @@ def figure_2(
     throughputs : path of Gavel's throughput file.
     jobs : path of the list of the jobs' models, in the order of the log.
     log : path of POP's published log: seconds, and every job's throughput, of five methods.
-    draws : of Gandiva's random pairs.
     """
     # 1. The jobs, the published log, and ours over the same parts.
     instance = _read("accelerators-figure-2", throughputs, jobs, log=log)
@@ -115,17 +113,17 @@ def figure_2(
         )  # fmt: skip
     # 2. Gandiva, which draws its pairs.
     rng = np.random.default_rng(seed)
-    least, mean = np.array([_gandiva(instance, rng) for _ in range(draws)]).T
+    least, mean = np.array([_gandiva(instance, rng) for _ in range(DRAWS)]).T
     theirs = published["Gandiva"] / due
     low, high = mean.min(), mean.max()
     half = (high - low) / 2
     yield compare("worst normalized throughput, Gandiva", f"{theirs.min():.4f}",
         f"{least.max():.4f}", theirs.min() == least.max() == 0,
-        f"in every one of {draws} draws some pair does not fit into memory")  # fmt: skip
+        f"in every one of {DRAWS} draws some pair does not fit into memory")  # fmt: skip
     yield compare("mean normalized throughput, Gandiva", f"{theirs.mean():.4f}",
         f"{mean.mean():.4f} ({low:.4f} to {high:.4f})",
         bool(low - half <= theirs.mean() <= high + half),
-        f"over {draws} draws of pairs; the log's value is from one draw of "
+        f"over {DRAWS} draws of pairs; the log's value is from one draw of "
         "the authors' program")  # fmt: skip
     # 3. Variables and seconds, and the curves.
     slowest = "the slowest part of those that are taken to run side by side"

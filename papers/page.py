@@ -20,8 +20,7 @@ from ..instances.problem.errors import InvalidFile
 from ..instances.problem.files import write_text
 from ..instances.problem.text import all_printable
 from . import registry
-from .causes import ALL_OF_THEM, NUMBER, span
-from .experiment import RULED_OUT, Experiment, Finding, Verdict
+from .experiment import ALL_OF_THEM, NUMBER, Experiment, Finding, Verdict, span
 
 VERDICTS: tuple[str, ...] = get_args(Verdict)
 
@@ -181,9 +180,6 @@ def _notes(entries: Sequence[Finding]) -> tuple[tuple[str, ...], dict[Finding, s
     for entry in entries:
         parts = {part: NUMBER.sub("#", part) for part in entry.note.split("; ") if part}
         reason = entry.reason.partition(ALL_OF_THEM)[0]
-        reason = reason.replace(f"{RULED_OUT}: ", "the difference remains after changing ")
-        reason = reason.replace("cause: ", "cause of the difference: ")
-        reason = reason.replace(": reproduced ", ", since the paper's result comes out ")
         parts |= {reason: reason} if reason else {}
         for part, kind in parts.items():
             kinds.setdefault(kind, []).append(part)

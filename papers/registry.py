@@ -3,25 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from importlib import import_module
 
 from ..instances.problem.errors import UnknownName
 from . import cooper, fair_scheduling, fgd, fuga, gavel, matching, parvagpu, vm_lifetimes
 from . import thesis_market as market
 from . import thesis_numa as numa
 from .experiment import Experiment, Paper
-
-_DECLARED = (
-    "cooper.examples cooper.attribution cooper.stability cooper.performance cooper.prediction "
-    "cooper.scaling thesis_numa.costs thesis_numa.throughput thesis_numa.migration "
-    "thesis_numa.power thesis_numa.studies thesis_market.incentives thesis_market.profiles "
-    "thesis_market.mechanisms fair_scheduling.traces fair_scheduling.claims matching.tables "
-    "matching.claims fuga.games fuga.cluster fuga.theorems"
-)
-"""The modules in which experiments are declared, of papers that have several."""
-
-for _module in _DECLARED.split():
-    import_module(f".{_module}", __package__)
 
 PAPERS: tuple[Paper, ...] = (
     cooper.PAPER, market.PAPER, numa.PAPER, fair_scheduling.PAPER, matching.PAPER, fuga.PAPER,
@@ -30,15 +17,7 @@ PAPERS: tuple[Paper, ...] = (
 """Parts of a paper that are of different problems have one name and title."""
 
 
-def _declared(one: Experiment) -> int:
-    """Rank of an experiment's module in the declared order, whichever was imported first."""
-    function = getattr(one.function, "func", one.function)  # of a partial function
-    return _DECLARED.find(function.__module__.partition("papers.")[2])
-
-
-EXPERIMENTS: tuple[Experiment, ...] = tuple(
-    one for paper in PAPERS for one in sorted(paper.experiments, key=_declared)
-)
+EXPERIMENTS: tuple[Experiment, ...] = tuple(one for paper in PAPERS for one in paper.experiments)
 
 NOT_DETERMINED = tuple(entry for paper in PAPERS for entry in paper.not_determined)
 """(figure or table, why its paper's text does not determine it)."""

@@ -1,11 +1,15 @@
-"""Runs of many experiments: rows are kept after failures, with files of tables and figures."""
+"""Runs of many experiments: rows are kept after failures, with files of tables and figures.
+
+A finding that differs gets its cause: the experiment is run again with one open choice changed.
+"""
 
 from __future__ import annotations
 
 import hashlib
 import json
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
@@ -18,8 +22,17 @@ from ..instances.problem.files import write_text
 from ..instances.problem.options import accepts
 from ..solvers.interrupts import abandoning, deferred
 from ..solvers.outcome import Clock
-from .causes import explained
-from .experiment import Experiment, Reproduction, Task
+from .experiment import (
+    ALL_OF_THEM,
+    CURED,
+    NUMBER,
+    RULED_OUT,
+    Experiment,
+    Finding,
+    Reproduction,
+    Task,
+    span,
+)
 from .page import ExperimentRow, findings_table, require_experiments
 
 
@@ -158,3 +171,94 @@ def _outputs(row: ExperimentRow, figures: Path | None, tables: Path | None) -> l
     written = [(row["experiment"], form) for form in ("csv", "tex")]
     asked = ((figures, drawn), (tables, written))
     return [to / f"{name}.{form}" for to, names in asked if to for name, form in names]
+
+
+Tried = Mapping[str, Mapping[str, Finding]]
+"""What was changed -> how -> the finding that came out."""
+
+SHORT = 40
+"""A range this long is shown for each change; where one is longer, all share one."""
+
+MOST_WORDS = 3
+"""Before a number that is the paper's value; behind more of them it is part of a sentence."""
+
+
+def explained(done: Reproduction) -> Reproduction:
+    """Reproduction whose differences without a cause of their own get one from reruns under each
+    variation of the experiment; its seconds count the reruns. Variations of an option that the user
+    gave, or that need a measured file which is missing, are left out.
+    """
+    task, clock = done.task, Clock()
+    tried: dict[str, dict[str, dict[str, Finding]]] = {
+        one.what: {} for one in done.findings if one.verdict == "differs" and not one.cause
+    }
+    for change, ways in task.experiment.variations.items() if tried else ():
+        for how, changes in ways.items():
+            # 1. Its own files, where the folder holds them; no change undoes the user's.
+            files = {name: task.data and task.data / value
+                     for name, value in changes.items() if isinstance(value, Path)}  # fmt: skip
+            there = all(path and path.is_file() for path in files.values())
+            if not there or next(iter(changes)) in task.options or changes.get("seed") == task.seed:
+                continue
+            paths = {name: str(path) for name, path in files.items()}
+            given: dict[str, Any] = {"seed": task.seed, **changes, **paths, **task.options}
+            # 2. What comes out of it; options that do not go together are left out.
+            with suppress(CotenantError):
+                for one in task.experiment.run(data=task.data, **given).findings:
+                    if one.what in tried and one.verdict != "not in the paper":
+                        tried[one.what].setdefault(change, {})[how] = one
+    findings = (
+        replace(one, cause=cause(one, tried[one.what]))
+        if one.verdict == "differs" and not one.cause
+        else one
+        for one in done.findings
+    )
+    return done._replace(findings=tuple(findings), seconds=done.seconds + clock.seconds)
+
+
+def cause(finding: Finding, tried: Tried) -> str:
+    """Cause of a difference by its reruns: the changes that remove it, or that were ruled out, and
+    how far it moves.
+    """
+    # 1. The changes under which it vanishes, or is undecided.
+    for verdict, words in CURED.items():
+        cures = []
+        for change, runs in tried.items():
+            good = [how for how, one in runs.items() if one.verdict == verdict]
+            bad = [how for how in runs if how not in good]
+            without = f", not with {_listed(bad, 'or')}" if bad else ""
+            cures += [f"{change}{words} with {_listed(good)}{without}"] if good else []
+        if cures:
+            return "; ".join(cures)
+    # 2. The changes that move it; a shorter run may leave out what stands behind a semicolon.
+    ours = {change: [one.ours for one in runs.values()] for change, runs in tried.items()}
+    moving = {
+        change: texts
+        for change, texts in ours.items()
+        if not all(f"{finding.ours}; ".startswith(f"{text}; ") for text in texts)
+    }
+    if not moving:
+        return f"{RULED_OUT} {_listed(list(ours))} (unchanged)" if tried else ""
+    # 3. The changes around whose values the paper's lies, else how far all of them move it.
+    around = [c for c, texts in moving.items() if _holds(finding.paper, [finding.ours, *texts])]
+    moved = span([finding.ours, *(text for change in around or moving for text in moving[change])])
+    if around:
+        return f"{_listed(around)}: the paper's value lies within ours, {moved}"
+    ranges = {change: span(texts) for change, texts in moving.items()}
+    if all(len(text) <= SHORT for text in ranges.values()):
+        each = (f"{change} ({text})" if text else change for change, text in ranges.items())
+        return f"{RULED_OUT} {', '.join(each)}"
+    return f"{RULED_OUT} {_listed(list(moving))}{moved and f'{ALL_OF_THEM} {moved}'}"
+
+
+def _holds(paper: str, ours: Sequence[str]) -> bool:
+    """Return whether the paper's only number, after a few words, lies within our texts' numbers."""
+    printed, first = NUMBER.findall(paper), [NUMBER.match(text) for text in ours]
+    if len(printed) != 1 or len(paper.partition(printed[0])[0].split()) > MOST_WORDS:
+        return False
+    values = [float(number.group()) for number in first if number]
+    return len(values) == len(ours) and min(values) <= float(printed[0]) <= max(values)
+
+
+def _listed(names: Sequence[str], word: str = "and") -> str:
+    return f" {word} ".join(filter(None, (", ".join(names[:-1]), names[-1])))

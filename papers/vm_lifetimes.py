@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Annotated
-
 import numpy as np
 
 from ..analysis.lifetimes.metrics import metrics
@@ -12,10 +10,8 @@ from ..instances.lifetimes import Hosts, Lifetimes
 from ..instances.lifetimes.formats import azure_2017
 from ..instances.problem.base import Solution
 from ..instances.problem.errors import InvalidOption
-from ..instances.problem.option_types import AtLeast
 from ..solvers.lifetimes import hindsight
-from .charts import chart
-from .experiment import Paper, Parts, addition
+from .experiment import Paper, Parts, addition, chart
 
 PAPER = Paper(
     "beyond",
@@ -27,21 +23,21 @@ PAPER = Paper(
 
 VMS = "packing/azure_v1_vm_requests_dev_20k.csv"
 
+DRAWS = 10
+"""Of the order of VMs that arrive together."""
+
 WINDOW, WINDOWS = 500, 5
 """VMs of a window, one behind the other, and windows, at equal distances."""
 
 
 @PAPER.experiment("azure", seconds=40, data=(("vms", VMS),))
-def azure(
-    *, seed: int = 0, vms: str = "", draws: Annotated[int, AtLeast(1, "orders of ties")] = 10
-) -> Parts:
+def azure(*, seed: int = 0, vms: str = "") -> Parts:
     """Server-time by policy, order of ties and what is known of ends, on Azure's list of 2017,
     above a proved bound.
 
     Parameters
     ----------
     vms : path of the list of VMs.
-    draws : of the order of VMs that arrive together.
     """
     if not vms:
         raise InvalidOption("vms is missing; expected a path. Give --data DATA")
@@ -58,7 +54,7 @@ def azure(
             run = policy.resolve()
             drawn = [
                 _above(trace, run(trace, rng=np.random.default_rng(seed + k)), best.bound)
-                for k in range(draws)
+                for k in range(DRAWS)
             ]
             row = above[policy.name] = {"order drawn": float(np.mean(drawn))}
             for ties in ("file", "last-to-leave-first"):

@@ -14,10 +14,7 @@ from cotenant.catalog import methods
 from cotenant.instances.admission import Admission, Assignment, blocking_pairs, check, job_speeds
 from cotenant.instances.admission.generators import uniform
 from cotenant.instances.problem import NoSolution, UnknownName
-from cotenant.papers.matching import claims
-from cotenant.papers.matching.tables import (
-    _measured,
-)
+from cotenant.papers.matching import COMPLETION, STABLE_NOT_UNIQUE, _measured
 
 
 def test_rounds_of_tiny_admission_instance_equal_hand_calculation() -> None:
@@ -69,7 +66,7 @@ def test_rounds_with_job_that_never_runs_are_refused() -> None:
 
 
 def test_proposed_does_not_minimize_completion_time_under_paper_condition() -> None:
-    instance = claims.COMPLETION
+    instance = COMPLETION
     assert instance.length is not None
     # The condition of III.B.4: job 0 has more threads and takes longer on any core than job 1 on
     # any.
@@ -87,9 +84,9 @@ def test_proposed_does_not_minimize_completion_time_under_paper_condition() -> N
 
 def test_stable_assignment_is_not_unique_if_vms_choose_cores() -> None:
     other = Assignment([0, 0], [[0, 1], [1, 0]])  # type: ignore[arg-type]
-    check(claims.STABLE_NOT_UNIQUE, other)
-    assert blocking_pairs(claims.STABLE_NOT_UNIQUE, other).count == 0
-    assert other != proposed(claims.STABLE_NOT_UNIQUE)
+    check(STABLE_NOT_UNIQUE, other)
+    assert blocking_pairs(STABLE_NOT_UNIQUE, other).count == 0
+    assert other != proposed(STABLE_NOT_UNIQUE)
 
 
 def test_resource_score_relative_to_fastest_cores_equals_hand_calculation() -> None:

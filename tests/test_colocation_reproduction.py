@@ -23,12 +23,11 @@ from cotenant.instances.colocation import Colocation, Pairing
 from cotenant.instances.problem import InvalidOption
 from cotenant.papers.cooper import populations
 from cotenant.papers.cooper.attribution import figure_7, figure_8
-from cotenant.papers.cooper.performance import figure_11
 from cotenant.papers.cooper.populations import (
     POLICIES,
     Setting,
 )
-from cotenant.papers.cooper.stability import figure_9, figure_10
+from cotenant.papers.cooper.stability import figure_9, figure_10, figure_11
 from cotenant.papers.experiment import Finding
 
 

@@ -13,7 +13,7 @@ from support.messages import approved, refused
 
 import cotenant
 from cotenant.analysis.registry import analysis_of
-from cotenant.analysis.report.decision import decision
+from cotenant.analysis.report.content import decision
 from cotenant.analysis.report.page import write_report
 from cotenant.analysis.run.documents import require_good
 from cotenant.instances.problem import InvalidFile

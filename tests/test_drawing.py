@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 from support.messages import approved
 
 from cotenant.analysis.report import drawing
-from cotenant.analysis.report.label_places import label_places
 from cotenant.analysis.report.picture import Chart, HeatMap, Series, Style
+from cotenant.analysis.report.plotting import label_places
 
 pytest.importorskip("matplotlib", reason="drawing needs matplotlib")
 

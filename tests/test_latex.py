@@ -11,9 +11,8 @@ import pytest
 from support.messages import refused
 from support.report_rows import two_instances
 
-from cotenant.analysis.report.latex import PAGE
 from cotenant.analysis.report.page import write_report
-from cotenant.analysis.report.table import Column, Table
+from cotenant.analysis.report.table import PAGE, Column, Table
 from cotenant.analysis.report.tables import facts_table
 from cotenant.instances.problem.errors import InvalidOption, UnknownName
 

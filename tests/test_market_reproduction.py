@@ -11,18 +11,16 @@ from support.messages import approved
 
 from cotenant.instances.market.generators import population
 from cotenant.instances.market.instance import Allocation, Market
+from cotenant.papers import thesis_market as experiments
 from cotenant.papers.experiment import Finding
-from cotenant.papers.thesis_market import mechanisms as experiments
-from cotenant.papers.thesis_market.mechanisms import (
-    figure_3_11,
-    figure_3_12,
-    figure_3_13,
-)
-from cotenant.papers.thesis_market.profiles import (
+from cotenant.papers.thesis_market import (
     figure_3_3,
     figure_3_4,
     figure_3_5,
     figure_3_10,
+    figure_3_11,
+    figure_3_12,
+    figure_3_13,
 )
 from cotenant.solvers.outcome import Outcome
 

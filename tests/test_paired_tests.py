@@ -10,7 +10,7 @@ import pytest
 import scipy.stats
 from support.seeds import seeds
 
-from cotenant.analysis.report.paired_tests import (
+from cotenant.analysis.report.significance import (
     hodges_lehmann,
     holm,
     rank_methods,

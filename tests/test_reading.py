@@ -45,7 +45,7 @@ from cotenant.instances.problem.files import write_bytes
 from cotenant.instances.problem.reading import csv_rows, parse_any_json, parse_json, read_text
 from cotenant.instances.problem.registry import resolve
 from cotenant.instances.scheduling.log import read_mapping
-from cotenant.papers.thesis_market.profiles import _is_p3arsec
+from cotenant.papers.thesis_market import _is_p3arsec
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="pipes and devices of Unix")
 

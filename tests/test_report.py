@@ -284,7 +284,7 @@ def test_page_groups_pictures_by_instance(monkeypatch: pytest.MonkeyPatch) -> No
         ]
     )
     one, two = made.problems[0].instances
-    approved([shown.picture.title for shown in one.pictures])
+    approved([shown.title for shown in one.pictures])
     approved(one.notes)
     assert two.pictures == ()
     approved(one.pictures[0].command)
@@ -331,7 +331,7 @@ def test_page_shows_frontier_only_with_runs_of_equal_options() -> None:
     ]
     plain, other, alone = build_page(rows).problems[0].instances
     assert plain.pictures == ()
-    approved([series.name for series in other.pictures[0].picture.series][-1])  # type: ignore[union-attr]
+    approved([series.name for series in other.pictures[0].series][-1])  # type: ignore[union-attr]
     assert alone.table is None
     assert "Only a frontier" in alone.notes[0]
     approved(other.pictures[0].command)

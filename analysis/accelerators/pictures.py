@@ -12,11 +12,11 @@ from ...instances.accelerators.instance import Accelerators, TimeShares
 from ...instances.accelerators.measures import entitlements, throughputs
 from ...instances.problem.answer_table import labels
 from ...instances.problem.option_types import validate_options
-from ..report.by_method import bars_by_method, distribution
 from ..report.picture import BlockChart, HeatMap, Picture, answer_blocks
 from ..report.picture_data import (
     SHARES,
-    Records,
+    bars_by_method,
+    distribution,
     evenly,
     extremes,
     means,
@@ -81,11 +81,7 @@ def pictures(rows: Sequence[Row]) -> list[Picture]:
         return []
     best = sorted(found, key=lambda name: -found[name][0]["quantiles"][0])[:MOST_MAPS]
     maps = [_time_map(name, found[name][0]) for name in found if name in best]
-    return [_throughputs(found), _use(found), *maps]
-
-
-def _throughputs(found: Records) -> Picture:
-    return distribution(
+    throughputs = distribution(
         "accelerators-throughputs",
         "Normalized throughputs of all jobs, from the least to the most",
         ("share of the jobs", "normalized throughput not exceeded by that share"),
@@ -93,17 +89,15 @@ def _throughputs(found: Records) -> Picture:
         "Sorted normalized throughputs of all jobs, one curve per method; a flat curve treats all "
         "alike. Best-off job",
     )  # fmt: skip
-
-
-def _use(found: Records) -> Picture:
     used = means(found, "used")
     least = {method: 100 * min(share) for method, share in used.items()}
-    return bars_by_method(
+    use = bars_by_method(
         "accelerators-use", "Devices in use", ("kind of device", "share of the devices"),
         next(iter(found.values()))[0]["devices"], used,
         "Share of each kind of device that is in use, by method. Least, in percent: "
         f"{extremes(least, '.4g')}.",
     )  # fmt: skip
+    return [throughputs, use, *maps]
 
 
 def _time_map(method: str, drawn: Mapping[str, Any]) -> Picture:

@@ -16,17 +16,18 @@ from ...instances.admission import (
 from ...instances.admission.instance import answer_table
 from ...instances.problem.answer_table import labels
 from ...instances.problem.option_types import validate_options
-from ..report.by_method import map_by_method, sorted_curves
 from ..report.picture import BlockChart, Picture, Series, answer_blocks
 from ..report.picture_data import (
     Records,
     evenly,
     extremes,
+    map_by_method,
     mean,
     means,
     records_by_method,
     rounded,
     shown_of,
+    sorted_curves,
 )
 from ..run.rows import Row
 

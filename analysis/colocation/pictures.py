@@ -15,17 +15,20 @@ from ...instances.colocation.instance import answer_table
 from ...instances.colocation.objective import agent_penalties, type_penalties
 from ...instances.colocation.stability import AlphaMode
 from ...instances.problem.option_types import validate_options
-from ..report.by_method import blocking_by_alpha, distribution, map_by_method, sorted_curves
 from ..report.picture import BlockChart, Picture, Series, answer_blocks
 from ..report.picture_data import (
     SHARES,
     Records,
+    blocking_by_alpha,
+    distribution,
     evenly,
     extremes,
+    map_by_method,
     means,
     records_by_method,
     rounded,
     shown_of,
+    sorted_curves,
 )
 from ..run.rows import Row
 from ..statistics import quantile, rank_correlation
@@ -92,9 +95,23 @@ def pictures(rows: Sequence[Row]) -> list[Picture]:
     drawn: list[Picture] = []
     if by_type and len(next(iter(by_type.values()))[0]["names"]) > 1:
         drawn += [_by_bandwidth(by_type), _ranks(by_type)]
-    if found:
-        drawn += [_by_alpha(found), _distribution(found)]
-    return drawn
+    if not found:
+        return drawn
+    mode = next(iter(found.values()))[0]["alpha_mode"]
+    tolerated = Series(f"tolerated, {100 * TOLERATED:g} %", (0.0, 1.0), (TOLERATED, TOLERATED))
+    by_alpha = blocking_by_alpha(  # Cooper figure 10
+        "colocation-blocking-by-alpha",
+        "Blocking pairs against the least gain for which an agent breaks away",
+        (f"alpha, the least gain [{_READINGS[mode]}]", "blocking pairs of agents"), found,
+        "Blocking pairs of each method's pairing",
+        "A pair blocks when both of its agents would gain by more than alpha.",
+    )  # fmt: skip
+    penalties = distribution(
+        "colocation-penalty-distribution", "Penalties of all agents, from the least to the worst",
+        ("share of the agents", "penalty not exceeded by that share"), found, "quantiles",
+        "Sorted penalties of all agents, one curve per method. Worst penalty", (tolerated,),
+    )  # fmt: skip
+    return [*drawn, by_alpha, penalties]
 
 
 def _by_bandwidth(found: Records) -> Picture:
@@ -140,27 +157,6 @@ def _ranks(found: Records) -> Picture:
         "everywhere would be fair "
         f"attribution in ranks. Mean distance from 0: {extremes(distance, '.1f')} ranks.",
         shown_of(len(first["names"]), first["types"], _SPACED), center=0.0,
-    )  # fmt: skip
-
-
-def _by_alpha(found: Records) -> Picture:
-    """Chart of blocking pairs by alpha (Cooper figure 10)."""
-    mode = next(iter(found.values()))[0]["alpha_mode"]
-    return blocking_by_alpha(
-        "colocation-blocking-by-alpha",
-        "Blocking pairs against the least gain for which an agent breaks away",
-        (f"alpha, the least gain [{_READINGS[mode]}]", "blocking pairs of agents"), found,
-        "Blocking pairs of each method's pairing",
-        "A pair blocks when both of its agents would gain by more than alpha.",
-    )  # fmt: skip
-
-
-def _distribution(found: Records) -> Picture:
-    return distribution(
-        "colocation-penalty-distribution", "Penalties of all agents, from the least to the worst",
-        ("share of the agents", "penalty not exceeded by that share"), found, "quantiles",
-        "Sorted penalties of all agents, one curve per method. Worst penalty",
-        (Series(f"tolerated, {100 * TOLERATED:g} %", (0.0, 1.0), (TOLERATED, TOLERATED)),),
     )  # fmt: skip
 
 

@@ -12,15 +12,16 @@ from ...instances.groups.penalties import pressures
 from ...instances.groups.stability import agent_losses, blocking_groups, type_penalties
 from ...instances.problem.answer_table import labels
 from ...instances.problem.option_types import validate_options
-from ..report.by_method import blocking_by_alpha, distribution, sorted_curves
 from ..report.picture import BlockChart, Picture, answer_blocks
 from ..report.picture_data import (
     SHARES,
-    Records,
+    blocking_by_alpha,
+    distribution,
     evenly,
     records_by_method,
     rounded,
     shown_of,
+    sorted_curves,
 )
 from ..run.rows import Row
 from ..statistics import quantile, rank_correlation
@@ -75,63 +76,47 @@ def pictures(rows: Sequence[Row]) -> list[Picture]:
     found = records_by_method(rows, "quantiles")
     if not found:
         return []
-    drawn = [_by_pressure(found)] if len(_first(found)["names"]) > 1 else []
-    blocking = records_by_method(rows, "blocking")
-    return [*drawn, *([_by_alpha(blocking)] if blocking else []), _machines(found), _jobs(found)]
-
-
-def _first(found: Records) -> Any:
-    return next(iter(found.values()))[0]
-
-
-def _pressure(found: Records) -> str:
-    return "pressure" if _first(found)["given"] else "what a type does to others"
-
-
-def _by_pressure(found: Records) -> Picture:
-    first = _first(found)
-    x = [f"{name} {load:g}" for name, load in zip(first["names"], first["pressure"], strict=True)]
-    return sorted_curves(
-        "groups-penalty-by-pressure", "Mean penalty of each job type against its pressure",
-        (f"job types by increasing {_pressure(found)}", "mean penalty (share of throughput lost)"),
-        x, found, "penalty",
-        f"Mean penalty of {len(x)} job types against their pressure, one line per method. Where a "
-        "line rises, those who press harder lose more, which is fair. Rank correlation of penalty "
-        "with pressure",
-        ".2f",
-        lambda penalty: rank_correlation(first["pressure"], penalty) or 0.0,
-        note=shown_of(len(x), first["types"], "types are shown, evenly spaced by pressure"),
-        style="line+points",
-    )  # fmt: skip
-
-
-def _by_alpha(found: Records) -> Picture:
-    return blocking_by_alpha(
-        "groups-blocking-by-alpha",
-        "Blocking groups against the least gain for which jobs break away",
-        ("alpha, the least gain [points of penalty]", "blocking groups"), found,
-        "Blocking groups of each method's grouping",
-        "A group blocks when all of its jobs would gain by more than alpha on a full machine of "
-        "their own.",
-    )  # fmt: skip
-
-
-def _machines(found: Records) -> Picture:
-    return distribution(
+    # 1. The penalty of each type by its pressure.
+    first, drawn = next(iter(found.values()))[0], list[Picture]()
+    names, pressure = first["names"], "pressure" if first["given"] else "what a type does to others"
+    if len(names) > 1:
+        x = [f"{name} {load:g}" for name, load in zip(names, first["pressure"], strict=True)]
+        drawn.append(sorted_curves(
+            "groups-penalty-by-pressure", "Mean penalty of each job type against its pressure",
+            (f"job types by increasing {pressure}", "mean penalty (share of throughput lost)"),
+            x, found, "penalty",
+            f"Mean penalty of {len(x)} job types against their pressure, one line per method. "
+            "Where a line rises, those who press harder lose more, which is fair. Rank correlation "
+            "of penalty with pressure",
+            ".2f",
+            lambda penalty: rank_correlation(first["pressure"], penalty) or 0.0,
+            note=shown_of(len(x), first["types"], "types are shown, evenly spaced by pressure"),
+            style="line+points",
+        ))  # fmt: skip
+    # 2. Blocking groups, where they were counted.
+    if blocking := records_by_method(rows, "blocking"):
+        drawn.append(blocking_by_alpha(
+            "groups-blocking-by-alpha",
+            "Blocking groups against the least gain for which jobs break away",
+            ("alpha, the least gain [points of penalty]", "blocking groups"), blocking,
+            "Blocking groups of each method's grouping",
+            "A group blocks when all of its jobs would gain by more than alpha on a full machine "
+            "of their own.",
+        ))  # fmt: skip
+    # 3. The pressure on each machine, and the penalty of each job.
+    machines = distribution(
         "groups-machine-pressure", "How unlike the machines are: pressure on each",
-        ("share of the machines in use", f"{_pressure(found)}, summed over a machine's jobs"),
+        ("share of the machines in use", f"{pressure}, summed over a machine's jobs"),
         found, "machines",
         "Sorted sums of pressure on the machines in use, one curve per method. A flat curve mixes "
         "the jobs, a steep one keeps those who press hard among themselves. Heaviest machine",
     )  # fmt: skip
-
-
-def _jobs(found: Records) -> Picture:
-    return distribution(
+    jobs = distribution(
         "groups-penalty-distribution", "Penalties of all jobs, from the least to the worst",
         ("share of the jobs", "penalty not exceeded by that share"), found, "quantiles",
         "Sorted penalties of all jobs, one curve per method. Worst penalty",
     )  # fmt: skip
+    return [*drawn, machines, jobs]
 
 
 def answer_picture(instance: Groups, grouping: Grouping) -> BlockChart:

@@ -15,7 +15,6 @@ from ...instances.market.sharing import Share, sharing_ratios
 from ...instances.market.utility import user_utilities
 from ...instances.problem.answer_table import labels
 from ...instances.problem.option_types import validate_options
-from ..report.by_method import sorted_curves
 from ..report.picture import BlockChart, HeatMap, Picture, Series, answer_blocks
 from ..report.picture_data import (
     SHARES,
@@ -26,6 +25,7 @@ from ..report.picture_data import (
     records_by_method,
     rounded,
     shown_of,
+    sorted_curves,
 )
 from ..report.table import slug
 from ..run.rows import Row
@@ -98,22 +98,25 @@ def pictures(rows: Sequence[Row]) -> list[Picture]:
     """Pictures of one instance's runs."""
     drawn: list[Picture] = []
     if found := records_by_method(rows, "utility"):
-        drawn.append(_utilities(found))
+        drawn.append(sorted_curves(
+            "market-utility", "Utility of every user, from the least to the most",
+            ("share of the users", "utility (work per unit of time)"), SHARES, found, "utility",
+            "Sorted utilities of the users, one curve per method. The user worst off", ".4g",
+        ))  # fmt: skip
     if found := records_by_method(rows, "sharing"):
         drawn += [_sharing(found, share, words) for share, words in _STATIC.items()]
     if found := records_by_method(rows, "envy"):
-        drawn += [_envy(found), *_envy_maps(found)]
+        drawn.append(sorted_curves(  # each user's worst pair (thesis equation 3.5)
+            "market-envy", "Envy of every user, from the most envious",
+            ("share of the users", "envy index with the user it envies most (1: no envy)"), SHARES,
+            found, "envy",
+            "Sorted envy indices of the users, one curve per method; 1 is no envy. The worst pair",
+            ".3g",
+        ))  # fmt: skip
+        drawn += _envy_maps(found)
     if found := records_by_method(rows, "price"):
         drawn.append(_prices(found))
     return drawn
-
-
-def _utilities(found: Records) -> Picture:
-    return sorted_curves(
-        "market-utility", "Utility of every user, from the least to the most",
-        ("share of the users", "utility (work per unit of time)"), SHARES, found, "utility",
-        "Sorted utilities of the users, one curve per method. The user worst off", ".4g",
-    )  # fmt: skip
 
 
 def _sharing(found: Records, share: Share, words: str) -> Picture:
@@ -129,17 +132,6 @@ def _sharing(found: Records, share: Share, words: str) -> Picture:
     )  # fmt: skip
     ratios = [ratio for line in chart.series[:-1] for ratio in line.y if ratio is not None]
     return replace(chart, y_scale="log") if 0 < 20 * min(ratios) < max(ratios) else chart
-
-
-def _envy(found: Records) -> Picture:
-    """Chart of the envy index of each user's worst pair (thesis equation 3.5)."""
-    return sorted_curves(
-        "market-envy", "Envy of every user, from the most envious",
-        ("share of the users", "envy index with the user it envies most (1: no envy)"), SHARES,
-        found, "envy",
-        "Sorted envy indices of the users, one curve per method; 1 is no envy. The worst pair",
-        ".3g",
-    )  # fmt: skip
 
 
 def _envy_maps(found: Records) -> list[Picture]:

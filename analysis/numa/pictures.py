@@ -10,9 +10,15 @@ import numpy as np
 from ...instances.numa.feasible import answer_table, flow_by_distance
 from ...instances.numa.instance import CURVE, Flow, Numa, Simulation
 from ...instances.problem.option_types import validate_options
-from ..report.by_method import bars_by_method
 from ..report.picture import BlockChart, Chart, Picture, Series, answer_blocks
-from ..report.picture_data import Records, extremes, means, records_by_method, rounded
+from ..report.picture_data import (
+    Records,
+    bars_by_method,
+    extremes,
+    means,
+    records_by_method,
+    rounded,
+)
 from ..run.rows import Row
 
 WIDE, LOWEST = 5.0, 0.05

@@ -14,13 +14,14 @@ from ...instances.problem.answer_table import labels
 from ...instances.problem.errors import InvalidInstance
 from ...instances.problem.option_types import validate_options
 from ...solvers.packing.game.strategies import Eta, game_of
-from ..report.by_method import first_drawn, map_by_method
 from ..report.picture import BlockChart, Chart, Drawing, Picture, Series, Style, answer_blocks
 from ..report.picture_data import (
     Records,
     alike,
     evenly,
     extremes,
+    first_drawn,
+    map_by_method,
     means,
     records_by_method,
     rounded,

@@ -6,22 +6,34 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from ...catalog import find
+from ...instances.problem.answer_table import AnswerTable
+from ...instances.problem.errors import UnknownName
 from ...instances.problem.registry import PROBLEM_NAMES
+from ...instances.problem.text import sanitize_for_terminal
+from ...solvers.outcome import Status, agree
 from ..frontier import PriceFrontier
 from ..metric import Metric
 from ..registry import analysis_of
-from ..run.gaps import Comparison, InstanceKey, instance_key, metric_table, reading
+from ..run.gaps import Comparison, InstanceKey, instance_key, metric_table, reading, with_gaps
 from ..run.rows import Line, Row
 from . import aggregate
 from .commands import UNKNOWN, compare_commands, named, report_command, run_command
-from .decision import Decision, decision
 from .overview import mean_gaps, profile_charts, win_table
 from .picture import Drawing, Picture, once
 from .price_chart import price_chart
 from .read_runs import distinguish, format_counts
 from .significance import significance
 from .table import Column, Table, slug
-from .tables import comparison_tables, proved, seconds_text
+from .tables import (
+    away_from,
+    comparison_tables,
+    figure,
+    labeled_answer,
+    percent,
+    proved,
+    seconds_text,
+)
 
 MOST_NAMED = 5
 """Instances that the table of what was run names; a column of more is as long as a phone's page."""
@@ -37,15 +49,6 @@ _ABOUT = (
 
 
 @dataclass(frozen=True)
-class PageFigure:
-    """Picture on the page with the table of its numbers and the command that draws it again."""
-
-    picture: Picture
-    numbers: Table | None
-    command: str
-
-
-@dataclass(frozen=True)
 class InstancePart:
     """Part of the page on one instance: decision, table, pictures, and what could not be shown."""
 
@@ -53,7 +56,7 @@ class InstancePart:
     file: str
     decision: Decision | None
     table: Table | None
-    pictures: tuple[PageFigure, ...]
+    pictures: tuple[Picture, ...]
     notes: tuple[str, ...] = ()
 
 
@@ -63,13 +66,13 @@ class ProblemPart:
 
     name: str
     tables: tuple[Table, ...]
-    pictures: tuple[PageFigure, ...]
+    pictures: tuple[Picture, ...]
     instances: tuple[InstancePart, ...]
     failures: Table | None
     runs: Table | None
     notes: tuple[str, ...] = ()
 
-    def drawn(self) -> list[PageFigure]:
+    def drawn(self) -> list[Picture]:
         """Pictures of the problem, those of all instances first."""
         return [*self.pictures, *(shown for each in self.instances for shown in each.pictures)]
 
@@ -79,9 +82,7 @@ class ProblemPart:
         found: dict[str, list[Table]] = {
             kind: [first.pop(kind)] for kind in ("mean-gaps", "wins") if kind in first
         }
-        ranks = [
-            shown.picture.table() for shown in self.pictures if isinstance(shown.picture, Drawing)
-        ]
+        ranks = [shown.table() for shown in self.pictures if isinstance(shown, Drawing)]
         found["tests"] = [*first.values(), *(table for table in ranks if table is not None)]
         found["instances"] = [each.table for each in self.instances if each.table is not None]
         found["runs"] = [] if self.runs is None else [self.runs]
@@ -100,7 +101,7 @@ class Content:
     notes: tuple[str, ...] = field(default=())
     about: str = _ABOUT
 
-    def pictures(self) -> list[PageFigure]:
+    def pictures(self) -> list[Picture]:
         """Every picture in the order of the page."""
         return [shown for problem in self.problems for shown in problem.drawn()]
 
@@ -109,13 +110,12 @@ class Content:
         yield self.ran
         for problem in self.problems:
             yield from problem.tables
-            yield from (shown.numbers for shown in problem.pictures if shown.numbers is not None)
+            others = [shown.table() for shown in problem.pictures]
             for each in problem.instances:
-                answer = None if each.decision is None else each.decision.answer
-                yield from (table for table in (answer, each.table) if table is not None)
-                yield from (shown.numbers for shown in each.pictures if shown.numbers is not None)
-            yield from [problem.failures] if problem.failures is not None else []
-            yield from [problem.runs] if problem.runs is not None else []
+                others += [None if each.decision is None else each.decision.answer, each.table]
+                others += [shown.table() for shown in each.pictures]
+            others += [problem.failures, problem.runs]
+            yield from (table for table in others if table is not None)
 
 
 def build_page(
@@ -182,7 +182,7 @@ def _problem(
     tables = tuple(each for each in every if len(each.columns) > 1)  # wins in no metric
     drawn = [drawing for _, drawing in tests if drawing is not None]
     pictures = once([*drawn, *profile_charts(name, lines, metrics)])
-    charts = tuple(_shown(picture, again) for picture in pictures)
+    charts = tuple(_with_command(picture, again) for picture in pictures)
     instances = () if summary_only else _instances(name, rows, comparison, metrics, again, most)
     notes = []
     if not several:
@@ -246,15 +246,12 @@ def _instance(
     file = next((str(row["file"]) for row in (*runs, *frontiers) if row.get("file")), "")
     alone = "Only a frontier: no method was run on this instance under the same options."
     notes = [] if runs else [alone]
-    found: list[PageFigure] = []
+    found: list[Picture] = []
     if pictured:
         by_name = {metric.name: metric for metric in metrics}
         maps, remarks = _maps(problem, instance, frontiers, lines, by_name)
         drawn, untold = _pictures(problem, instance, runs, again)
-        every = [*(_shown(chart, line) for chart, line in maps), *drawn]
-        commands = {each.picture.name: each.command for each in every}
-        kept = once([each.picture for each in every])
-        found = [_shown(picture, commands[picture.name]) for picture in kept]
+        found = once([*maps, *drawn])
         notes += [*remarks, *untold]
     decided = decision(runs, metrics)
     return InstancePart(instance, file, decided, table, tuple(found), tuple(notes))
@@ -266,9 +263,9 @@ def _maps(
     frontiers: Sequence[Row],
     lines: Sequence[Line],
     metrics: Mapping[str, Metric],
-) -> tuple[list[tuple[Picture, str]], list[str]]:
-    """Frontier maps with their commands, and reasons why frontiers failed."""
-    charts: list[tuple[Picture, str]] = []
+) -> tuple[list[Picture], list[str]]:
+    """Frontier maps, and reasons why frontiers failed."""
+    charts: list[Picture] = []
     notes = []
     for row in frontiers:
         if row.get("error"):
@@ -280,13 +277,14 @@ def _maps(
                 f"{instance}: {metrics[frontier.efficiency].label} against "
                 f"{metrics[frontier.fairness].label}"
             )
-            charts.append((price_chart(frontier, lines, metrics, name, title), run_command(row)))
+            chart = price_chart(frontier, lines, metrics, name, title)
+            charts.append(_with_command(chart, run_command(row)))
     return charts, notes
 
 
 def _pictures(
     problem: str, instance: str, runs: Sequence[Row], again: str
-) -> tuple[list[PageFigure], list[str]]:
+) -> tuple[list[Picture], list[str]]:
     """Pictures of one instance, and reasons why some are missing."""
     unable: dict[str, list[str]] = {}
     for row in runs:
@@ -301,23 +299,22 @@ def _pictures(
     draw = analysis_of(problem).pictures
     if not good or draw is None:
         return [], notes
-    drawn: list[PageFigure] = []
+    drawn: list[Picture] = []
     try:
         for picture in draw(good):
             named = replace(picture, name=slug(f"{problem} {instance} {picture.name}"))
-            shown = _shown(named, again)
-            if shown.numbers is not None:
+            if (numbers := named.table()) is not None:
                 # a record that was changed may have a number too many, which shows here first
-                shown.numbers.texts()
-            drawn.append(shown)
+                numbers.texts()
+            drawn.append(_with_command(named, again))
     except Exception as error:  # a picture never takes the page with it
         why = f"could not be made: {type(error).__name__}: {error}"
         return [], [*notes, f"The pictures of {problem} {why}"]
     return drawn, notes
 
 
-def _shown(picture: Picture, command: str) -> PageFigure:
-    return PageFigure(picture, picture.table(), picture.command or command)
+def _with_command(picture: Picture, command: str) -> Picture:
+    return replace(picture, command=picture.command or command)
 
 
 def _ran(rows: Sequence[Row]) -> Table:
@@ -412,3 +409,100 @@ def _runs(problem: str, rows: Sequence[Row]) -> Table:
     )  # fmt: skip
     caption = f"Status: {format_counts(row['status'] for row in rows)}."
     return Table(f"{problem}-runs", f"{problem}: every run", columns, lines, caption=caption)
+
+
+@dataclass(frozen=True)
+class Decision:
+    """Decision recommended on an instance.
+
+    Attributes
+    ----------
+    sentence : the first part of the answer, how good it is, and the best policy beside it.
+    answer : the whole answer with names; None where the row has no table of it.
+    """
+
+    sentence: str
+    answer: Table | None = None
+
+
+def decision(rows: Sequence[Row], metrics: Sequence[Metric]) -> Decision | None:
+    """Decision on the instance of these rows, by the first metric that a method was run to optimize
+    and that has a bound; None where no such row describes its answer.
+    """
+    answered = [row for row in rows if row.get("answer") and row.get("predict") is None]
+    answered = [row for row in answered if not row.get("broken")]
+    # first the metrics in which methods can be compared
+    for metric in sorted(metrics, key=lambda metric: not metric.sense):
+        runs = [row for row in answered if row.get("objective_name") == metric.name]
+        runs = [row for row in runs if row["metrics"].get(metric.name) is not None]
+        if any(row.get("bound") is not None for row in runs):
+            sign = 1.0 if metric.sense == "min" else -1.0
+            best = min(
+                runs, key=lambda row: (sign * _value(row, metric), row["status"] != "optimal")
+            )
+            return Decision(_sentence(best, with_gaps(answered), metric), _answer(best))
+    return None
+
+
+def _sentence(best: Row, answered: Sequence[Row], metric: Metric) -> str:
+    value = _value(best, metric)
+    words = f"{sanitize_for_terminal(str(best['answer']))}."
+    sentence = f"{words[:1].upper()}{words[1:]} That is {metric.label} {figure(value, metric)}"
+    bound = best.get("bound")
+    if best["status"] == Status.OPTIMAL.value:
+        proved = {"min": "the least", "max": "the most"}.get(metric.sense or "", "optimal")
+        sentence += f", proved {proved} ({best['method']})"
+    elif bound is not None and not agree(bound, 0.0, best.get("scale", 1.0)):
+        away = abs(value - bound) / abs(bound)
+        sentence += f", at most {percent(away)} from the best possible ({best['method']})"
+    else:
+        sentence += f" ({best['method']})"
+    policies = [
+        row for row in answered if _is_policy(row) and row["metrics"].get(metric.name) is not None
+    ]
+    if not policies or not metric.sense:
+        return f"{sentence}."
+    sign = 1.0 if metric.sense == "min" else -1.0
+    policy = min(policies, key=lambda row: sign * _value(row, metric))
+    if agree(value, _value(policy, metric), best.get("scale", 1.0)):
+        return f"{sentence}; {policy['method']} is as good."
+    best_policy = f"{policy['method']}, the best of the policies,"
+    gap = policy["gaps"].get(f"gap_{metric.name}")
+    distance = policy["differences"].get(f"difference_{metric.name}") if gap is None else gap
+    if distance is None:  # the error of an equilibrium is no bound
+        return f"{sentence}; {best_policy} has {figure(_value(policy, metric), metric)}."
+    far = away_from("the best proved bound", distance, metric, gap is None)
+    return f"{sentence}; {best_policy} is {far}."
+
+
+def _answer(row: Row) -> Table | None:
+    """Table of a row's answer, with the command that prints the rest if it is truncated."""
+    stored = row.get("answer_table")
+    if stored is None:
+        return None
+    found = AnswerTable(
+        "", tuple(stored["columns"]), tuple(map(tuple, stored["rows"])), stored["total"]
+    )
+    table = labeled_answer(found)
+    shown = f"{len(found.rows)} of {found.total} rows" if found.left_out else f"{found.total} rows"
+    command = run_command(row)
+    all_rows = f"; all with {command} --format csv" if found.left_out and command else ""
+    return replace(
+        table,
+        name=slug(f"{row['problem']} {row['instance']} answer"),
+        title=f"The whole answer by {row['method']}: {shown}{all_rows}",
+    )
+
+
+def _value(row: Row, metric: Metric) -> float:
+    value = row["metrics"][metric.name]
+    assert value is not None, "rows without the metric are left out"
+    return value
+
+
+def _is_policy(row: Row) -> bool:
+    """Whether the method is a heuristic or policy of the catalog."""
+    try:
+        return find(row["problem"], row.get("named") or row["method"]).kind == "heuristic"
+    except UnknownName:
+        return False

@@ -14,10 +14,9 @@ from ..run.gaps import Comparison, metric_table
 from ..run.rows import Line
 from . import aggregate
 from .aggregate import EXCESS_SHIFT, GAP_SHIFT, SECONDS_SHIFT, WIN_TOLERANCE, Mean
-from .paired_tests import LEAST_INSTANCES
 from .picture import Chart, Scale, Series
 from .picture_data import alike, joined, sharing
-from .significance import significance
+from .significance import LEAST_INSTANCES, significance
 from .table import Column, Table
 from .tables import RULED, comparison_tables, figure, percent, seconds_text
 

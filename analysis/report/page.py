@@ -17,12 +17,11 @@ from ...instances.problem.option_types import validate_options
 from ...instances.problem.text import all_printable, sanitize_for_terminal
 from ..run.rows import Row
 from .console import require_writable
-from .content import MOST_PICTURED, PageFigure, ProblemPart, build_page
+from .content import MOST_PICTURED, ProblemPart, build_page
 from .drawing import require_matplotlib, save_pages, svg
-from .latex import escaped
-from .picture import finding
+from .picture import Picture, finding
 from .read_runs import require_answers
-from .table import bare, slug, stacked
+from .table import bare, escaped, slug, stacked
 
 _WIDE = 560
 """Pictures wider than this, in points, take the page's whole width."""
@@ -117,7 +116,7 @@ def write_report(
 def render_page(
     template: str,
     content: Any,
-    pictures: Sequence[PageFigure],
+    pictures: Sequence[Picture],
     progress: Callable[[str], None] = lambda words: None,
     **values: Any,
 ) -> str:
@@ -136,7 +135,7 @@ def render_page(
 
     drawn: dict[int, str] = {}
     for number, shown in enumerate(pictures, start=1):
-        progress(shown.picture.title)
+        progress(shown.title)
         drawn[id(shown)] = _svg(shown, f"p{number}-")
     style, script = ((_PAGE / name).read_text("utf-8") for name in ("style.css", "script.js"))
     digest = base64.b64encode(sha256(script.encode()).digest()).decode()
@@ -175,11 +174,11 @@ def render_page(
     return rendered
 
 
-def _svg(shown: PageFigure, prefix: str) -> str:
+def _svg(shown: Picture, prefix: str) -> str:
     from html import escape
 
     try:
-        return svg(shown.picture, prefix)
+        return svg(shown, prefix)
     except Exception as error:  # a picture that cannot be drawn never takes the page with it
         return (
             "<p class='problem'>This picture cannot be drawn: "
@@ -235,7 +234,7 @@ def _unique(names: Sequence[str]) -> list[str]:
 
 def _write_pictures(problem: ProblemPart, folder: Path, width: float | None) -> list[Path]:
     """Write the pictures of a problem as pages of one PDF, with LaTeX of one figure a page."""
-    pictures = [shown.picture for shown in problem.drawn()]
+    pictures = problem.drawn()
     named = zip(pictures, _unique([picture.name for picture in pictures]), strict=True)
     figures = [
         f"\\begin{{figure}}\n\\centering\n\\includegraphics[page={number}]{{{problem.name}}}\n"

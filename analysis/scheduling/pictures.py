@@ -16,13 +16,14 @@ from ...instances.scheduling.utility import job_units
 from ...solvers.scheduling.ref_reference import Reading
 from ...solvers.scheduling.shapley_schedule import Reference, affordable, play_ref
 from ...solvers.scheduling.shapley_schedule import reference as shapley_reference
-from ..report.by_method import first_drawn, map_by_method
 from ..report.picture import Block, BlockChart, Chart, HeatMap, Picture, Series, answer_rows
 from ..report.picture_data import (
     Record,
     Records,
     alike,
     extremes,
+    first_drawn,
+    map_by_method,
     means,
     records_by_method,
     rounded,

@@ -8,7 +8,6 @@ from pathlib import Path
 
 import numpy as np
 
-from ...analysis.report.content import PageFigure
 from ...analysis.report.table import Column, Table
 from ...analysis.report.tables import facts_table
 from ...analysis.scheduling.fairness import Fairness
@@ -67,13 +66,11 @@ def write_fairness_report(
 
 def _parts(partition: str | None, judged: Fairness) -> Iterator[PagePart]:
     """Sections of one partition: its tables, their assumptions, and the debts over time."""
-    chart = judged.picture()
     windows = [windows_table(judged)] if len(judged.audits) > 1 else []
     tables = [debts_table(judged), *windows, _causes(judged), _alone(judged)]
-    figures = (PageFigure(chart, chart.table(), ""),)
     name = f"{judged.found.kind}s" if partition is None else f"partition {partition}"
     tables = tables if judged.work.any() else []
-    yield PagePart(name, (period(judged), *rests_on(judged)), tuple(tables), figures)
+    yield PagePart(name, (period(judged), *rests_on(judged)), tuple(tables), (judged.picture(),))
 
 
 def _causes(judged: Fairness) -> Table:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
 
-from ...analysis.report.content import PageFigure
+from ...analysis.report.picture import Picture
 from ...analysis.report.table import Table
 from ...instances.problem.text import sanitize_for_terminal
 from ..judge.scheduler_filters import Scheduler
@@ -427,7 +427,7 @@ class PagePart:
     title: str
     sentences: tuple[str, ...] = ()
     tables: tuple[Table, ...] = ()
-    pictures: tuple[PageFigure, ...] = ()
+    pictures: tuple[Picture, ...] = ()
     folded: bool = False
 
 

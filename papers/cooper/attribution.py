@@ -1,6 +1,6 @@
-"""Cooper figures 7 and 8 (thesis figures 2.9 to 2.11): penalty against bandwidth.
+"""Cooper figures 5, 7, 8, 14 (thesis 2.9 to 2.11): worked examples, penalty and bandwidth.
 
-The figures are drawings; what can be compared are the sentences about them. "Penalty rises with
+Figures 7 and 8 are drawings; what can be compared are the sentences about them. "Penalty rises with
 contentiousness" is tested by Spearman's coefficient of penalty and demand over the types, see
 `populations.linked`. The papers give no such test.
 """
@@ -8,18 +8,19 @@ contentiousness" is tested by Spearman's coefficient of penalty and demand over 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import permutations
 
 import numpy as np
 
 from ...instances.colocation.instance import Floats
 from ...instances.colocation.objective import agent_penalties
-from ..charts import chart
-from ..experiment import Finding, Parts, claim, compare
-from . import PAPER
+from ...solvers.deferred_acceptance import deferred_acceptance
+from ..experiment import Finding, Parts, chart, claim, compare, equal
 from .populations import (
     CONVENTIONAL,
     EVALUATION,
     LEAST,
+    PAPER,
     POLICIES,
     STABLE,
     UNBLOCKED,
@@ -35,6 +36,41 @@ from .populations import (
     spread,
     within_deviation,
 )
+
+
+@PAPER.experiment("figure-5", "fig. 5")
+def figure_5() -> Parts:
+    """Stable marriage of three memory- and three compute-intensive jobs, round by round."""
+    proposers = np.array([[0, 1, 2], [2, 0, 1], [0, 1, 2]])
+    liked = [[1, 2, 0], [2, 0, 1], [1, 0, 2]]  # c1: m2, m3, m1; c2: m3, m1, m2; c3: m2, m1, m3
+    score = np.array([[float(row.index(m)) for m in range(3)] for row in liked])
+    result = deferred_acceptance(proposers, score, log=True)
+    matched = ", ".join(f"m{m + 1}c{c + 1}" for m, c in enumerate(result.partner().tolist()))
+    rejected = ", ".join(
+        f"m{offer.proposer + 1} by c{offer.receiver + 1}" for offer in result.log[0].rejected
+    )
+    yield equal("colocations", "m1c2, m2c3, m3c1", matched)
+    yield equal("rounds", "2", str(result.rounds))
+    yield equal("rejected in round 1", "m1 by c1", rejected)
+
+
+@PAPER.experiment("figure-14", "fig. 14", what="Shapley shares of three users' interference")
+def figure_14() -> Parts:
+    """Shapley shares of three users' interference."""
+    interference = (1.0, 2.0, 3.0)
+    added: dict[float, list[float]] = {one: [] for one in interference}  # in each ordering
+    for order in permutations(interference):
+        total = [0.0, 0.0, sum(order[:2]), sum(order)]  # one alone has no penalty
+        for one, before, after in zip(order, total[:-1], total[1:], strict=True):
+            added[one].append(after - before)
+    shares = tuple(sum(each) / len(each) for each in added.values())
+    for name, paper, share in zip("ABC", (1.5, 2.0, 2.5), shares, strict=True):
+        yield equal(f"share of user {name}", f"{paper:.1f}", f"{share:.1f}")
+    yield chart("colocation-figure-14", "Shapley shares of three users' interference", "user",
+        "penalty", {"interference contributed": interference, "Shapley share": shares},
+        x=[f"user {name}" for name in "ABC"],
+        words="The shares rise with the interference.")  # fmt: skip
+
 
 FAIR = {"GR": False, "CO": False, "SMP": False, "SMR": True, "SR": True}
 """Under which policies the papers say that more demanding jobs lose more."""

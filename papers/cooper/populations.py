@@ -28,7 +28,26 @@ from ...instances.problem.files import read
 from ...instances.problem.option_types import AtLeast, validate_options
 from ...solvers.colocation import at_most_blocking, optimal
 from ...solvers.outcome import Status
-from ..experiment import Variations, draws, each
+from ..experiment import Paper, Variations, draws, each
+
+PAPER = Paper(
+    "cooper",
+    "Cooper: Task Colocation with Cooperative Games (2017)",
+    "Cooper",
+    "colocation",
+    guide="The papers' measured penalties were never published: all but figures 5 and 14 run on a "
+    "synthetic contention model. Guide: [colocation](../colocation.md), and [where the text "
+    "cannot be followed](../errata.md#cooper-colocation).",
+    not_determined=(
+        ("Cooper figs. 2 and 3, thesis figs. 2.3 and 2.4",
+         "the penalties of four users beside each other are only a picture; the text prints two "
+         "numbers of them"),
+        ("Cooper figs. 4 and 6, thesis figs. 2.5 and 2.7",
+         "drawings of the architecture; there is nothing to compute"),
+        ("Cooper figs. 7 to 13, the values of bars, boxes and points",
+         "they come from those penalties; what is tested are the sentences about them"),
+    ),
+)  # fmt: skip
 
 Order = Literal["index", "random"]
 Form = Literal["instance", "fair-co2", "gavel", "penalty-csv", "slowdown-csv"]

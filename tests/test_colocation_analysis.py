@@ -16,7 +16,7 @@ from support.oracles import colocation as brute
 from support.oracles.epochs import run_epochs
 from support.seeds import numbers
 
-from cotenant.analysis.colocation.batches import Waiting, most_pairs, pair_oldest
+from cotenant.analysis.colocation.batches import most_pairs, pair_oldest
 from cotenant.analysis.colocation.metrics import could_block, metrics
 from cotenant.analysis.colocation.prediction import predicted_instance
 from cotenant.analysis.colocation.recommender import recommend
@@ -177,7 +177,7 @@ def test_incompatible_jobs_wait_or_run_alone() -> None:
 
 
 @pytest.mark.parametrize("seed", range(8))
-def test_fewest_youngest_jobs_return_to_queue(seed: int) -> None:
+def test_fewest_youngest_jobs_stay_in_queue(seed: int) -> None:
     rng = np.random.default_rng(seed)
     penalty = rng.uniform(0, 0.3, (4, 4))
     penalty[rng.random((4, 4)) < 0.5] = np.inf
@@ -190,14 +190,10 @@ def test_fewest_youngest_jobs_return_to_queue(seed: int) -> None:
         asked += 1
         return greedy(batch, rng=rng)
 
-    queue = Waiting(4)
-    for age, kind in enumerate(kinds):
-        queue.add(age, np.eye(4, dtype=np.int64)[kind])
-    found = pair_oldest(instance, policy, queue, free, rng)
+    found = pair_oldest(instance, policy, kinds, free, rng)
     assert found is not None
     placed = found[0].agents
-    assert [age for age, _ in found[2]] == list(range(placed))
-    assert queue.waiting == 40 - placed
+    assert found[0].count.tolist() == np.bincount(kinds[:placed], minlength=4).tolist()
     assert asked <= 2 * (2 + 2 * int(np.ceil(np.log2(2 * free))))
     if placed < 2 * free:  # one more has no place
         count = np.bincount(kinds[: placed + 1], minlength=4)

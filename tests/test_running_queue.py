@@ -62,8 +62,8 @@ def test_coordinator_with_known_penalties_equals_simulator(begin: Begin, seed: i
     machines = SimulatedMachines(4, lambda kinds: float(max(length[int(kind)] for kind in kinds)))
     kinds = "".join(str(kind) * counts[kind] for counts in arrivals for kind in range(3))
     ages = np.repeat(np.arange(12), arrivals.sum(axis=1)).tolist()
-    run = begin(kinds, machines, matrix=matrix, policy=policy(real), ages=ages)
-    entries = run.queue_store.entries()
+    run = begin(kinds, machines, matrix=matrix, policy=policy(real))
+    entries = [*zip(run.queue_store.entries(), ages, strict=True)]
     whole = run.coordinator
     draws = np.random.default_rng(7)
     whole.random = lambda: draws  # type: ignore[method-assign]
@@ -71,7 +71,7 @@ def test_coordinator_with_known_penalties_equals_simulator(begin: Begin, seed: i
     start = machines.clock
     for epoch in range(200):
         machines.clock = start + epoch
-        whole.jobs.arrive(entry for entry in entries if entry.age == epoch)
+        whole.jobs.arrive(entry for entry, age in entries if age == epoch)
         whole.step(machines.due())
     assert real == simulated
     assert run.states() == {"done": len(kinds)}

@@ -5,9 +5,8 @@ epoch.
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections import deque
-from collections.abc import Callable
-from typing import Any, cast
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -19,98 +18,61 @@ from ..run.question import outcome_of
 Policy = Callable[..., Any]
 """`policy(instance, *, rng) -> Pairing`, or an Outcome that holds one."""
 
-Batch = list[tuple[int, Integers]]
-"""(age, (T,) jobs), oldest first; an age is the epoch of arrival, or any number that grows."""
 
+def pair_oldest(
+    instance: Colocation,
+    policy: Policy,
+    kinds: Sequence[int],
+    free: int,
+    rng: np.random.Generator,
+) -> tuple[Colocation, Pairing] | None:
+    """Let the policy pair as many of the oldest waiting jobs as fit on the free machines.
 
-class Waiting:
-    """Queue of waiting jobs: their number by type and age.
+    They are given the fewest machines that hold them; all free ones when there is no answer on
+    those. When there is none either, the youngest jobs are left out, as few as let one be found (by
+    halving: fewer jobs are never harder to place).
 
     Parameters
     ----------
-    types : T, of the jobs.
-    """
-
-    def __init__(self, types: int) -> None:
-        self._types = types
-        self._queue: deque[tuple[int, Integers]] = deque()
-        self.waiting = 0
-
-    def add(self, age: int, jobs: Integers) -> None:
-        """Add (T,) jobs as the youngest."""
-        self._queue.append((age, jobs))
-        self.waiting += int(jobs.sum())
-
-    def put_back(self, batch: Batch) -> None:
-        """Return a batch to the queue at the jobs' original ages."""
-        for age, jobs in sorted(batch, key=lambda entry: entry[0], reverse=True):
-            self.waiting += int(jobs.sum())
-            older = []
-            while self._queue and self._queue[0][0] < age:
-                older.append(self._queue.popleft())
-            if self._queue and self._queue[0][0] == age:
-                jobs = jobs + self._queue.popleft()[1]
-            self._queue.appendleft((age, jobs))
-            self._queue.extendleft(reversed(older))
-
-    def oldest(self, room: int, rng: np.random.Generator) -> Batch:
-        """Remove the oldest jobs from the queue, with a random part of the last age that fits."""
-        batch = []
-        while self._queue and room > 0:
-            age, jobs = self._queue.popleft()
-            taken = jobs
-            if jobs.sum() > room:
-                taken = rng.multivariate_hypergeometric(jobs, room, method="marginals")
-                self._queue.appendleft((age, jobs - taken))
-            batch.append((age, taken))
-            room -= int(taken.sum())
-        self.waiting -= sum(int(taken.sum()) for _, taken in batch)
-        return batch
-
-
-def pair_oldest(
-    instance: Colocation, policy: Policy, queue: Waiting, free: int, rng: np.random.Generator
-) -> tuple[Colocation, Pairing, Batch] | None:
-    """Remove as many of the oldest jobs as fit on the free machines, and let the policy pair them.
-
-    They are given the fewest machines that hold them; all free ones when there is no answer on
-    those. When there is none either, the youngest jobs go back to the queue, as few as let one be
-    found (by halving: fewer jobs are never harder to place).
+    kinds : the type of each waiting job, the oldest first.
 
     Returns
     -------
-    The batch as an instance, its pairing and its jobs; None if nothing waits or is free.
+    The oldest jobs as an instance, with their pairing; None if nothing waits or is free.
 
     Raises
     ------
     NoSolution
         The policy fails even on a single job.
     """
-    batch = queue.oldest(2 * free, rng)
-    if not batch:
+    oldest = np.array(kinds[: 2 * free], dtype=np.int64)
+    jobs = len(oldest)
+    if not jobs:
         return None
-    jobs = sum(int(taken.sum()) for _, taken in batch)
     finite = np.isfinite(instance.penalty)
     beside = finite & finite.T
+
+    def kept(dropped: int) -> Integers:
+        """Number of jobs of each type without the youngest ones."""
+        return np.bincount(oldest[: jobs - dropped], minlength=instance.types)
 
     def need(count: Integers) -> int:
         """Lower bound on the number of machines that a batch of jobs needs."""
         return int(count.sum()) - most_pairs(count, beside)
 
-    def may_fit(number: int) -> bool:
+    def may_fit(dropped: int) -> bool:
         """Return whether no quick bound excludes the batch without its youngest jobs."""
-        return need(_total(_split(batch, number)[0], instance.types)) <= free
+        return need(kept(dropped)) <= free
 
-    def without(number: int) -> tuple[Colocation, Pairing, Batch] | None:
+    def without(dropped: int) -> tuple[Colocation, Pairing] | None:
         """Answer of the policy for the batch without its youngest jobs; None if there is none."""
-        rest = _split(batch, number)[0]
-        count = _total(rest, instance.types)
-        for machines in dict.fromkeys((-(-(jobs - number) // 2), free)):
+        count = kept(dropped)
+        for machines in dict.fromkeys((-(-(jobs - dropped) // 2), free)):
             problem = _problem(instance, count, machines) if need(count) <= machines else None
             pairing = None if problem is None else answer_of(policy, problem, rng)
             if problem is not None and pairing is not None:
                 check(problem, pairing)
-                return problem, pairing, rest
+                return problem, pairing
         return None
 
     # what is quick to see comes first: it leaves few answers to ask for
@@ -121,7 +83,6 @@ def pair_oldest(
         too_few, dropped, step = dropped, min(dropped + step, jobs - 1), 2 * step
         found = without(dropped)
     if found is None:
-        queue.put_back(batch)
         raise NoSolution(
             "the policy finds no pairing even for a single job on a processor of its own"
         )
@@ -132,7 +93,6 @@ def pair_oldest(
             too_few = middle
         else:
             dropped, found = middle, better
-    queue.put_back(_split(batch, dropped)[1])
     return found
 
 
@@ -179,24 +139,3 @@ def answer_of(policy: Policy, problem: Any, rng: np.random.Generator) -> Any:
     except NoSolution:
         return None
     return outcome_of(answer, (Pairing,), getattr(policy, "__name__", "policy")).solution
-
-
-def _split(batch: Batch, number: int) -> tuple[Batch, Batch]:
-    """Split off the youngest jobs of a batch (of one age, the highest types)."""
-    rest, youngest = list(batch), []
-    while number:
-        age, taken = rest.pop()
-        back = np.zeros_like(taken)
-        for kind in np.flatnonzero(taken)[::-1]:
-            back[kind] = min(number, taken[kind])
-            number -= int(back[kind])
-        youngest.append((age, back))
-        if (taken - back).sum():
-            rest.append((age, taken - back))
-    return rest, youngest
-
-
-def _total(batch: Batch, types: int) -> Integers:
-    if not batch:
-        return np.zeros(types, dtype=np.int64)
-    return cast("Integers", np.sum([jobs for _, jobs in batch], axis=0, dtype=np.int64))

@@ -230,7 +230,7 @@ class Coordinator:
         """
         free, begin = self._free(), self.machines.now()
         clock = time.perf_counter()
-        waiting = self.jobs.queue.waiting
+        waiting = len(self.jobs.waiting)
         whole = self.predictor.instance()
         found = place(whole, self._policy, self.jobs, len(free), self.random(), self.settings.alpha)
         if found is None:
@@ -275,16 +275,16 @@ class Coordinator:
     def _going(self) -> bool:
         if self._running or self._pending:
             return True
-        return not self._stopping and bool(self.jobs.queue.waiting)
+        return not self._stopping and bool(self.jobs.waiting)
 
     def _patience(self) -> float:
         """Seconds that the coordinator waits for the end of a group of jobs."""
-        if self._stopping or not self.jobs.queue.waiting or not self._free():
+        if self._stopping or not self.jobs.waiting or not self._free():
             return _TICK
         return min(_TICK, max(0.0, self._last + self.settings.epoch - self.machines.now()))
 
     def _due(self) -> bool:
-        if self._stopping or not self.jobs.queue.waiting:
+        if self._stopping or not self.jobs.waiting:
             return False
         free = len(self._free())
         waited = self.machines.now() - self._last >= self.settings.epoch
@@ -463,7 +463,7 @@ class Coordinator:
 
     def _show(self) -> None:
         self._status.epoch, self._status.running = self._epoch - 1, len(self._running)
-        self._status.waiting = self.jobs.queue.waiting
+        self._status.waiting = len(self.jobs.waiting)
         self._progress(self._status)
 
 

@@ -9,16 +9,17 @@ possible ones for some. Agents take part all the same, as in the papers; the rec
 
 from __future__ import annotations
 
-from collections import defaultdict, deque
+from bisect import insort
+from collections import deque
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
 
-from ...analysis.colocation.batches import Batch, Policy, Waiting, pair_oldest
+from ...analysis.colocation.batches import Policy, pair_oldest
 from ...analysis.colocation.recommender import Advice, recommend
-from ...instances.colocation.instance import Colocation, Integers, Pairing
+from ...instances.colocation.instance import Colocation, Pairing
 from ...instances.colocation.stability import Uncertainty, blocking_pairs
 from .queue_store import Entry
 
@@ -38,11 +39,12 @@ def place(
     ----------
     alpha : the least gain for which an agent moves.
     """
-    placed = pair_oldest(instance, policy, jobs.queue, free, rng)
+    placed = pair_oldest(instance, policy, jobs.kinds(jobs.waiting[: 2 * free]), free, rng)
     if placed is None:
         return None
-    problem, pairing, batch = placed
-    return jobs.take(batch, groups_of(pairing)), ActionRecommender(problem, pairing, alpha)
+    problem, pairing = placed
+    groups = jobs.take(problem.agents, groups_of(pairing))
+    return groups, ActionRecommender(problem, pairing, alpha)
 
 
 def losses(instance: Colocation, types: Types) -> list[tuple[float, float, float]]:
@@ -107,7 +109,7 @@ class ActionRecommender:
 
 
 class WaitingQueue:
-    """Waiting jobs of a queue, by type and age.
+    """Waiting jobs of a queue.
 
     Parameters
     ----------
@@ -116,40 +118,30 @@ class WaitingQueue:
     Attributes
     ----------
     types : name -> place.
-    queue : how many jobs of each type wait, by age.
+    waiting : rows of the jobs that wait, the oldest first.
     entries, attempts : of every job, by its row; attempts grow as jobs are begun.
     """
 
     def __init__(self, names: Sequence[str]) -> None:
         self.types = {name: index for index, name in enumerate(names)}
-        self.queue = Waiting(len(names))
+        self.waiting: list[int] = []
         self.entries: dict[int, Entry] = {}
         self.attempts: dict[int, int] = {}
-        self._ids: dict[tuple[int, int], deque[int]] = defaultdict(deque)
 
     def arrive(self, entries: Iterable[Entry]) -> None:
-        """Add the queue entries in state `waiting` to the waiting jobs, the oldest first."""
-        added: dict[int, Integers] = {}
+        """Add queue entries; those in state `waiting` wait."""
         for entry in entries:
             self.entries[entry.number] = entry
             self.attempts[entry.number] = entry.attempts
             if entry.state == "waiting":
-                kind = self.types[entry.kind]
-                self._ids[entry.age, kind].append(entry.number)
-                counts = added.setdefault(entry.age, np.zeros(len(self.types), dtype=np.int64))
-                counts[kind] += 1
-        for age, counts in added.items():
-            self.queue.add(age, counts)
+                self.put_back([entry.number])
 
-    def take(self, batch: Batch, groups: Iterable[Types]) -> list[tuple[int, ...]]:
-        """Take the oldest waiting jobs of the given types, for each group of types in a batch."""
+    def take(self, number: int, groups: Iterable[Types]) -> list[tuple[int, ...]]:
+        """Take the oldest waiting jobs, as groups of the given types, in each the oldest first."""
         taken: list[deque[int]] = [deque() for _ in self.types]
-        for age, counts in batch:
-            for kind in np.flatnonzero(counts).tolist():
-                waits = self._ids[age, kind]
-                taken[kind].extend(waits.popleft() for _ in range(counts[kind]))
-                if not waits:
-                    del self._ids[age, kind]
+        for row, kind in zip(self.waiting, self.kinds(self.waiting[:number]), strict=False):
+            taken[kind].append(row)
+        del self.waiting[:number]
         return [tuple(taken[kind].popleft() for kind in types) for types in groups]
 
     def kinds(self, numbers: Iterable[int]) -> Types:
@@ -158,12 +150,5 @@ class WaitingQueue:
 
     def put_back(self, numbers: Iterable[int]) -> None:
         """Return jobs to the queue at their original age."""
-        batch = []
         for number in numbers:
-            entry = self.entries[number]
-            kind = self.types[entry.kind]
-            counts = np.zeros(len(self.types), dtype=np.int64)
-            counts[kind] = 1
-            self._ids[entry.age, kind].append(number)
-            batch.append((entry.age, counts))
-        self.queue.put_back(batch)
+            insort(self.waiting, number, key=lambda row: (self.entries[row].age, row))

@@ -172,12 +172,8 @@ class QueueStore:
                 f"{self.store.path} has no queue; `cotenant run queue QUEUE.toml --store` writes it"
             )
 
-    def enqueue(self, queue: Sequence[QueuedJob], ages: Sequence[int] | None = None) -> None:
+    def enqueue(self, queue: Sequence[QueuedJob]) -> None:
         """Add new jobs in order, and require that known jobs are unchanged.
-
-        Parameters
-        ----------
-        ages : of each; their places in the order when not given.
 
         Raises
         ------
@@ -194,8 +190,7 @@ class QueueStore:
             values = (one.job.name, one.document(), int(one.rerun))
             before = entered.get(one.name)
             if before is None:
-                age = last + 1 + index if ages is None else ages[index]
-                new.append((one.name, *values, age))
+                new.append((one.name, *values, last + 1 + index))
             elif before[:3] != values and before[3]:
                 raise InvalidInstance(
                     f"job {one.name!r}", "no longer the job that was begun",

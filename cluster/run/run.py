@@ -247,7 +247,7 @@ def sbatch_script(
     )
     lines = ["#!/bin/sh", "set -e"]
     epoch = 0
-    while free := -(-waiting.queue.waiting // 2):
+    while free := -(-len(waiting.waiting) // 2):
         epoch += 1
         draws = np.random.default_rng([wanted.seed, epoch])
         found = place(whole, policy, waiting, free, draws, wanted.alpha)

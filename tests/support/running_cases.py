@@ -73,13 +73,12 @@ class Run:
         *,
         matrix: Colocation | None = None,
         policy: Callable[..., Any] = greedy,
-        ages: Sequence[int] | None = None,
         **changes: Any,
     ) -> None:
         self.rows: Store = open_stores.enter_context(opened(path, new=True))
         self.queue_store = QueueStore(self.rows)
         self.queue_store.prepare()
-        self.queue_store.enqueue(queued(jobs) if isinstance(jobs, str) else jobs, ages)
+        self.queue_store.enqueue(queued(jobs) if isinstance(jobs, str) else jobs)
         profile = profile_of(self.rows)
         session = self.rows.begin_session(1, machines.now(), profile.settings)
         predictor = Predictor(profile) if matrix is None else Known(profile, matrix)

@@ -16,7 +16,7 @@ from itertools import count
 import numpy as np
 import numpy.typing as npt
 
-from cotenant.analysis.colocation.batches import Policy, Waiting, pair_oldest
+from cotenant.analysis.colocation.batches import Policy, pair_oldest
 from cotenant.instances.colocation import Colocation
 from cotenant.instances.colocation.objective import mean_penalty
 
@@ -56,20 +56,20 @@ def run_epochs(
     generator = rng or np.random.default_rng(0)
     length = np.broadcast_to(np.asarray(duration, dtype=np.int64), (instance.types,))
     incoming = np.asarray(arrivals, dtype=np.int64)
-    queue, free, running = Waiting(instance.types), processors, 0
+    queue, free, running = list[tuple[int, int]](), processors, 0  # epochs of arrival, types
     ends: dict[int, list[int]] = defaultdict(lambda: [0, 0])  # of epochs: processors, jobs
     lines = list[Epoch]()
     for epoch in count():
         new = incoming[epoch] if epoch < len(incoming) else np.zeros_like(incoming[0])
-        if epoch >= len(incoming) and not queue.waiting and not running:
+        if epoch >= len(incoming) and not queue and not running:
             break
         freed, finished = ends.pop(epoch, [0, 0])
         free, running = free + freed, running - finished
-        if new.sum():
-            queue.add(epoch, new)
-        found = pair_oldest(instance, policy, queue, free, generator)
-        waits = [] if found is None else [(epoch - since, int(n.sum())) for since, n in found[2]]
-        placed = sum(number for _, number in waits)
+        queue += [(epoch, kind) for kind in np.repeat(np.arange(len(new)), new).tolist()]
+        found = pair_oldest(instance, policy, [kind for _, kind in queue], free, generator)
+        placed = 0 if found is None else found[0].agents
+        waits = tuple(epoch - since for since, _ in queue[:placed])
+        del queue[:placed]
         if found is not None:
             pairing = found[1]
             longer = np.maximum(length[pairing.first], length[pairing.second])
@@ -85,11 +85,11 @@ def run_epochs(
                 int(new.sum()),
                 finished,
                 placed,
-                queue.waiting,
+                len(queue),
                 running,
                 processors - free,
                 None if found is None else mean_penalty(found[0], pairing),
-                tuple(wait for wait, number in waits for _ in range(number)),
+                waits,
             )
         )
     return lines

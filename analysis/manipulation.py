@@ -321,10 +321,10 @@ class _Mechanism:
         known = "" if self.entry is None else self.name
         most, why = self.ask(reports.most, truth, agent, own, known)
         least = LEAST_GAIN * max(abs(own), 1e-9)
-        every = "" if self.options.get("kinds") else reports.every(truth)
+        every = "" if self.options.get("kinds") else reports.every(truth)  # 1. Bound.
         best, worth, tried, stop = Misreport(truth), honest, 0, Stop.FINISHED
 
-        def steps() -> Iterator[Misreport]:
+        def steps() -> Iterator[Misreport]:  # 2. Try reports near the best one, then orders.
             here = None
             while here is not best and not every:
                 here = best
@@ -359,7 +359,7 @@ class _Mechanism:
         exact, limit = abs(most - own - gain) <= least, most - own
         if every and stop is Stop.FINISHED and not exact:
             exact, limit, why = True, gain, f"all reports were tried: {every}"
-        if best.instance is not truth:
+        if best.instance is not truth:  # 3. The witness.
             report = reports.words(truth, best, agent)
             source = f"{names[agent]} reports {report} to {self.name}; truth: {truth.source}"
             witness = best.instance.replace(name=f"{truth.name}-misreport", source=source)

@@ -76,7 +76,7 @@ def fairness(
 
         shares = None if "=" in (source.shares or "") else source.shares
         require_report(report, log, *filter(None, (source.nodes, shares, schedule)))
-    printed, documents, worst, parts = [], [], 0.0, []
+    printed, documents, worst, parts = [], [], 0.0, []  # of all partitions
     # 2. Each partition judged.
     for name in partition or [source.partition]:
         head: list[str] = []

@@ -290,7 +290,7 @@ def elastic_csv(path: PathLike, *, devices: str) -> Elastic:
     table = CsvTable(path, "job", "kind", lower=True)
     curves = "efficiency" in table.places
     table.require(*(("alone", "efficiency") if curves else ("devices", "utility")))
-    found, count = dict[tuple[str, str, int], float](), dict[str, int]()
+    found, count = dict[tuple[str, str, int], float](), dict[str, int]()  # utilities; jobs
     for row in table:
         job, kind = row.word("job"), row.word("kind")
         if kind not in number:

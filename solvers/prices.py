@@ -108,7 +108,7 @@ def search(
     Prices
         The best that was met when the time was up, after one reply at least.
     """
-    price, met = np.asarray(start, dtype=float), list[Reply]()
+    price, met = np.asarray(start, dtype=float), list[Reply]()  # met: all replies so far
     best, at, lower = math.inf, price, -math.inf
     while True:
         # 1. the replies at these prices

@@ -67,7 +67,7 @@ def server_patterns(given: Packing, kind: int, items: list[tuple[int, int, list[
     # is listed. Where these are too many, the search below decides.
     dearest = {start: (0, space, grid)}
     for k, (_, _, price, most, heavy, parts, field) in enumerate(line):
-        found = dict[int, tuple[int, int, int]]()
+        found = dict[int, tuple[int, int, int]]()  # by room left: worth, room, cells
         for free, (worth, left, cells) in dearest.items():
             if by_room[cells][k] > worth - least or dantzig(k, worth, left) < least:
                 continue

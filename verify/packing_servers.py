@@ -28,7 +28,7 @@ def placing_program(given: Packing, numbers: list[int], step: Step) -> Placing:
     program, kinds, each = Program(), Kinds(), step.get("each", False) is True
     owed = [whole(n, "what is requested") for n in given.request]
     placed: list[Terms] = [[] for _ in owed]
-    sizes: dict[tuple[int, ...], list[int]] = {}
+    sizes: dict[tuple[int, ...], list[int]] = {}  # by size: types
     for i, size in enumerate(given.size):
         sizes.setdefault(tuple(size), []).append(i)
     # 2. The servers of each class, or each server: columns and rows.
@@ -96,11 +96,11 @@ def services_program(given: Packing, cost: list[int], below: int | None) -> Prog
     items = [(1, sum(n for n, d in zip(owed, size, strict=True) if d == k), list(each))
              for each, k in number.items()]  # fmt: skip
     holds: list[Terms] = [[] for _ in items]
-    paid = Terms()
+    paid = Terms()  # cost of all servers
     for c, there_are in enumerate(given.servers):
         most = sum(owed) if there_are is None else there_are
         most = most if below is None else min(most, max(below - 1, 0) // cost[c])
-        of_class = Terms()
+        of_class = Terms()  # servers of this class
         for _, filling in server_patterns(given, c, items, [0] * len(given.room[c]), 1):
             of_class.append((program.column(most), 1))
             for d, n in filling.items():
@@ -108,7 +108,7 @@ def services_program(given: Packing, cost: list[int], below: int | None) -> Prog
         program.at_most(of_class, most if there_are is None else there_are)
         paid += [(j, cost[c]) for j, _ in of_class]
     for rates, rate in given.services:
-        best = dict[int, int]()
+        best = dict[int, int]()  # by size: largest rate
         for i, gives in rates.items():
             best[size[i]] = max(gives, best.get(size[i], 0))
         line = sorted(best.items(), key=lambda pair: -pair[1])

@@ -45,7 +45,7 @@ def pair_oldest(
     NoSolution
         The policy fails even on a single job.
     """
-    oldest = np.array(kinds[: 2 * free], dtype=np.int64)
+    oldest = np.array(kinds[: 2 * free], dtype=np.int64)  # 1. The oldest jobs that could fit.
     jobs = len(oldest)
     if not jobs:
         return None
@@ -75,7 +75,7 @@ def pair_oldest(
                 return problem, pairing
         return None
 
-    # what is quick to see comes first: it leaves few answers to ask for
+    # 2. Fewest dropped jobs: by quick bounds first, which leave few answers to compute.
     too_few = bisect_left(range(jobs - 1), True, key=may_fit) - 1
     dropped, step = too_few + 1, 1
     found = without(dropped)
@@ -86,7 +86,7 @@ def pair_oldest(
         raise NoSolution(
             "the policy finds no pairing even for a single job on a processor of its own"
         )
-    while dropped - too_few > 1:
+    while dropped - too_few > 1:  # 3. Bisect.
         middle = (too_few + dropped) // 2
         better = without(middle)
         if better is None:

@@ -46,7 +46,7 @@ def price_frontiers(
     if utility != "amdahl" or not instance.active.any():
         return ()
     search, stop = Guarantees(instance, clock), Stop.FINISHED
-    found: dict[float, Divided | None] = {}
+    found: dict[float, Divided | None] = {}  # by limit on the sharing index
     try:
         search.raise_index()
         low, high = search.best.index, search.fairest.index

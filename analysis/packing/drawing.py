@@ -37,7 +37,7 @@ def draw_tree(tree: Any, *, first: int = 0) -> Any:
         The tree has more than 200 leaves, too many to read, or matplotlib is not installed.
     """
     leaves = [node for node in tree if tree.out_degree(node) == 0]
-    if len(leaves) > MOST_LEAVES:
+    if len(leaves) > MOST_LEAVES:  # 1. Refuse what cannot be drawn.
         raise InvalidOption(
             f"the tree has {len(leaves)} leaves; at most {MOST_LEAVES} can be read. Draw a "
             "game with a smaller eta"
@@ -46,7 +46,7 @@ def draw_tree(tree: Any, *, first: int = 0) -> Any:
         from matplotlib.figure import Figure
     except ImportError:
         raise InvalidOption(f"drawing needs matplotlib; {install('plot')}") from None
-    place = _places(tree, leaves)
+    place = _places(tree, leaves)  # 2. Positions, and a figure of their size.
     path_nodes = set(equilibrium_path(tree))
     depth = max(data["depth"] for _, data in tree.nodes(data=True))
     players = len(tree.nodes[leaves[0]]["payoffs"])
@@ -58,7 +58,7 @@ def draw_tree(tree: Any, *, first: int = 0) -> Any:
     axes.set_axis_off()
     axes.set_xlim(-0.45, width - 0.45)  # in inches, like everything here
     axes.set_ylim(-_ROW * len(leaves), _ROW)
-    for parent, child, chosen in tree.edges(data="played"):
+    for parent, child, chosen in tree.edges(data="played"):  # 3. Edges with actions.
         on_path = parent in path_nodes and child in path_nodes
         (x0, y0), (x1, y1) = [(step * x, _ROW * y) for x, y in (place[parent], place[child])]
         color, thick = (_PLAYED, 2.2) if on_path else (INK, 1.5) if chosen else ("0.6", 0.8)
@@ -81,7 +81,7 @@ def draw_tree(tree: Any, *, first: int = 0) -> Any:
             color=_PLAYED if on_path else INK,
             zorder=3,
         )
-    for node, (x, y) in place.items():
+    for node, (x, y) in place.items():  # 4. Nodes with players or payoffs.
         data, color = tree.nodes[node], _PLAYED if node in path_nodes else INK
         if data["player"] is None:
             text = "(" + ", ".join(f"{payoff:.4f}" for payoff in data["payoffs"]) + ")"

@@ -84,7 +84,7 @@ def metrics(
     ----------
     only : the metrics that are needed; of the others those that take long are left out.
     """
-    kind = placement.server_class
+    kind = placement.server_class  # 1. Servers, VMs, services and moves.
     total = placement.totals(instance.types)
     result = {
         "servers": float(placement.servers),
@@ -95,7 +95,7 @@ def metrics(
         result["served_least"] = min(rate / one.rate for rate, one in rates_given(instance, total))
     if instance.placed is not None:
         result["moves"] = float(stays(instance, placement.count, kind)[1])
-    used = np.bincount(kind, minlength=instance.classes)
+    used = np.bincount(kind, minlength=instance.classes)  # 2. Cards and utilization of resources.
     fixed = bool(np.isfinite(instance.server_count).all())
     number = instance.server_count.astype(np.int64) if fixed else used
     if instance.cards is not None:
@@ -118,7 +118,7 @@ def metrics(
         result |= {
             f"utilization:{name}": float(rate) for name, rate in zip(names, rates, strict=True)
         }
-    if fixed and not instance.services:
+    if fixed and not instance.services:  # 3. Shares and disutility on fixed servers.
         result |= _fixed(instance, placement, used, total, alpha)
         if (
             anarchy

@@ -15,7 +15,7 @@ def parts(instance: Packing) -> tuple[list[str], Callable[[list[int]], Packing |
     no VMs are left: a type without its request has no VMs, a class without its limit has as many
     servers as needed, and without a rule VMs run anywhere.
     """
-    names = instance.names
+    names = instance.names  # 1. All parts, each with its field and index.
     classes = instance.class_names or [str(number) for number in range(instance.classes)]
     found: list[tuple[str, str, Any]] = []
     for kind in np.flatnonzero(instance.requested > 0).tolist():
@@ -37,7 +37,7 @@ def parts(instance: Packing) -> tuple[list[str], Callable[[list[int]], Packing |
             who = ", ".join(repr(names[kind]) for kind in rule.types)
             found.append((f"the {name.removesuffix('s')} of {who}", name, place))
 
-    def keep(kept: list[int]) -> Packing | None:
+    def keep(kept: list[int]) -> Packing | None:  # 2. The instance with some of them.
         gone = {part[1:] for place, part in enumerate(found) if place not in set(kept)}
         changes: dict[str, Any] = {"arrival": None}
         for name, none in (
@@ -47,7 +47,7 @@ def parts(instance: Packing) -> tuple[list[str], Callable[[list[int]], Packing |
             if (values := getattr(instance, name)) is not None:
                 changes[name] = values = values.copy()
                 values[[place for field, place in gone if field == name]] = none
-        for name in ("apart", "limits", "spreads"):
+        for name in ("apart", "limits", "spreads"):  # 3. Rules given as lists.
             rows = getattr(instance, name)
             if rows is not None and len(rows):
                 left = [row for place, row in enumerate(rows) if (name, place) not in gone]

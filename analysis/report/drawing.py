@@ -71,7 +71,7 @@ def svg(picture: Picture, prefix: str = "") -> str:
         the picture when not given.
     """
     drawn = figure(picture, PAGE_WIDTH if isinstance(picture, Chart | BlockChart) else None)
-    stream = io.StringIO()
+    stream = io.StringIO()  # 1. The SVG of matplotlib, without its style.
     with _look(picture):
         drawn.savefig(stream, format="svg", metadata={"Date": None}, transparent=True)
     text = stream.getvalue()
@@ -83,7 +83,7 @@ def svg(picture: Picture, prefix: str = "") -> str:
     own = sha256(text.encode()).hexdigest()[:8]  # two pictures of one name may share a notebook
     mark = prefix or f"{re.sub(r'[^A-Za-z0-9]+', '-', picture.name)}-{own}-"
     used = dict.fromkeys(re.findall(r'(?:xlink:href="#|url\(#)([^")]+)', text))
-    ids = {name: f"{mark}{place}" for place, name in enumerate(used)}
+    ids = {name: f"{mark}{place}" for place, name in enumerate(used)}  # 2. Ids.
     text = re.sub(
         r' id="([^"]+)"',
         lambda found: f' id="{ids[found[1]]}"' if found[1] in ids else "",
@@ -93,7 +93,7 @@ def svg(picture: Picture, prefix: str = "") -> str:
         r'(xlink:href="#|url\(#)([^")]+)', lambda found: f"{found[1]}{ids[found[2]]}", text
     )
     text = text.replace(INK, "currentColor").replace("#000000", "currentColor")
-    for place, color in enumerate(COLOURS, start=1):
+    for place, color in enumerate(COLOURS, start=1):  # 3. Colors, fonts, shorter numbers.
         text = re.sub(
             rf": {color}\b", f": var(--series-{place},{color.lower()})", text, flags=re.IGNORECASE
         )
@@ -104,7 +104,7 @@ def svg(picture: Picture, prefix: str = "") -> str:
     # fewer letters, as a page of twenty instances is to stay small: a hundredth of a point will do
     text = re.sub(r">\s+<", "><", text)
     text = re.sub(r' (?:d|x|y|width|height|style)="[^"]*"', _shorter, text)
-    title, description = f"{mark}title", f"{mark}description"
+    title, description = f"{mark}title", f"{mark}description"  # 4. Title, description and size.
     wide = re.search(r'width="([\d.]+)pt"', text[: text.index(">")])
     width = float(wide[1]) if wide else 400
     style = f"font-family:system-ui,sans-serif;stroke-linejoin:round;--wide:{width:.0f}px"

@@ -84,7 +84,7 @@ def mean_gaps(problem: str, lines: Sequence[Line], metrics: Sequence[Metric]) ->
     lines : of one problem, from `Comparison.summary`.
     metrics : of the problem.
     """
-    scores = aggregate.scores(lines, metrics)
+    scores = aggregate.scores(lines, metrics)  # 1. Metrics with a gap, and the columns.
     shown = [
         metric
         for metric in metrics
@@ -106,7 +106,7 @@ def mean_gaps(problem: str, lines: Sequence[Line], metrics: Sequence[Metric]) ->
             )
         )
     columns.append(Column("seconds", seconds_text, numeric=True))
-    rows = []
+    rows = []  # 2. A row for each method.
     for score in scores:
         cells: list[Any] = [
             score.method,
@@ -118,7 +118,7 @@ def mean_gaps(problem: str, lines: Sequence[Line], metrics: Sequence[Metric]) ->
             _mean_text(score.gaps.get(metric.name), metric, units[metric.name]) for metric in shown
         ]
         rows.append((*cells, score.seconds.value))
-    count = len(aggregate.instance_keys(lines))
+    count = len(aggregate.instance_keys(lines))  # 3. Notes on missing answers and rules.
     title = f"{problem}: mean gaps over {count} instances"
     notes = list(_gap_notes(scores, shown, units))
     if broken := Counter(aggregate.label(line) for line in lines if line.get("broken")):

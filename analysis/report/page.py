@@ -133,7 +133,7 @@ def render_page(
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
     from markupsafe import Markup, escape
 
-    drawn: dict[int, str] = {}
+    drawn: dict[int, str] = {}  # 1. Draw the pictures.
     for number, shown in enumerate(pictures, start=1):
         progress(shown.title)
         drawn[id(shown)] = _svg(shown, f"p{number}-")
@@ -141,11 +141,11 @@ def render_page(
     digest = base64.b64encode(sha256(script.encode()).digest()).decode()
     # Styles stay 'unsafe-inline': every mark of an SVG carries its own. Nothing else is allowed,
     # above all no address.
-    policy = (
+    policy = (  # 2. A content policy that allows the own script alone.
         f"default-src 'none'; script-src 'sha256-{digest}'; style-src "
         "'unsafe-inline'; img-src data:"
     )
-    environment = Environment(
+    environment = Environment(  # 3. Render the template.
         loader=FileSystemLoader(_PAGE),
         autoescape=True,
         trim_blocks=True,

@@ -313,7 +313,7 @@ def _name_points(
     """Label points where labels overlap nothing, with a thin line to a distant point."""
     drawn.draw_without_rendering()  # settles the layout, and with it where the points are
     drawn.set_layout_engine("none")
-    to_page = 72 / drawn.dpi
+    to_page = 72 / drawn.dpi  # 1. Points with and without a name.
     named: list[tuple[str, tuple[float, float]]] = []
     bare: list[tuple[str, tuple[float, float]]] = []
     for entry in series:
@@ -326,7 +326,7 @@ def _name_points(
     points = [axes.transData.transform(at) * to_page for _, at in [*named, *bare]]
     renderer = drawn._get_renderer()  # type: ignore[attr-defined]
     room = drawn.get_figwidth() * _LETTERS / 2.5
-    texts = [
+    texts = [  # 2. Sizes of the labels.
         axes.annotate(_said(_cut(label, room)), at, xytext=(0, 0), textcoords="offset points")
         for label, at in named
     ]
@@ -342,7 +342,7 @@ def _name_points(
     ]
     places = label_places([(float(x), float(y)) for x, y in points], sizes, frame_box, lines)
     for text, place, (_, at), point in zip(texts, places, named, points, strict=False):
-        text.remove()
+        text.remove()  # 3. Draw each label at its place.
         if place[0] < 0 or place[2] > drawn.get_figwidth() * 72:
             continue  # there is no room for it: it is in the picture's table
         left, low = float(place[0] - point[0]), float(place[1] - point[1])
@@ -439,7 +439,7 @@ def heat_map_figure(chart: HeatMap, width: float | None = None) -> Figure:
     from matplotlib.colors import TwoSlopeNorm
     from matplotlib.figure import Figure
 
-    values = np.array(
+    values = np.array(  # 1. Values, and a figure that they fit.
         [[np.nan if value is None else value for value in row] for row in chart.values], dtype=float
     )
     if values.size == 0:
@@ -455,7 +455,7 @@ def heat_map_figure(chart: HeatMap, width: float | None = None) -> Figure:
     )
     axes = drawn.add_subplot()
     axes.grid(False)
-    norm = None
+    norm = None  # 2. Colors, around the center if there is one.
     least, most = (
         (float(np.nanmin(values)), float(np.nanmax(values)))
         if np.isfinite(values).any()
@@ -472,7 +472,7 @@ def heat_map_figure(chart: HeatMap, width: float | None = None) -> Figure:
         aspect="auto",
         interpolation="nearest",
     )
-    wide, tall = drawn.get_size_inches()
+    wide, tall = drawn.get_size_inches()  # 3. Names of rows and columns, and the color bar.
     room = wide * _LETTERS / (2 if narrow else 3)
     below = [_said(_cut(name, min(_ROW_NAME, tall * 6, wide * 8))) for name in chart.x_names]
     beside = [_said(_cut(name, min(_ROW_NAME, room))) for name in chart.y_names]
@@ -491,7 +491,7 @@ def heat_map_figure(chart: HeatMap, width: float | None = None) -> Figure:
     box = axes.get_window_extent()
     long = (box.width if narrow else box.height) / drawn.dpi
     bar.set_label(_in_lines(darker, max(long * 12, 8), 3 if narrow else _beside(drawn)))
-    texts = {
+    texts = {  # 4. Numbers in the cells, if they fit.
         place: f"{value:.2g}" if abs(value) < 100 else f"{value:.0f}"
         for place, value in np.ndenumerate(values)
         if value == value

@@ -40,14 +40,14 @@ def price_chart(
     name, title : of the chart.
     """
     fair, efficient = metrics[frontier.fairness], metrics[frontier.efficiency]
-    points = [
+    points = [  # 1. Points of the methods.
         (label(line), x, y, line)
         for line in lines
         if (x := line["metrics"].get(fair.name)) is not None
         and (y := line["metrics"].get(efficient.name)) is not None
     ]
     sign = _direction(frontier, fair)
-    found = _found(frontier.points, sign, efficient)
+    found = _found(frontier.points, sign, efficient)  # 2. Points of the frontier.
     proved = [
         point
         for point in frontier.points
@@ -58,7 +58,7 @@ def price_chart(
         f"{method}: {fair.label} {x:.6g}, {efficient.label} {y:.6g}, mean of {_runs(line)}"
         for method, x, y, line in points
     ]
-    named = _together(
+    named = _together(  # 3. All series of the chart.
         [(x, y, method, tip) for (method, x, y, _), tip in zip(points, tips, strict=True)]
     )
     series = (

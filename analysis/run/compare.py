@@ -118,7 +118,7 @@ def compare(
     named = [instances] if isinstance(instances, Instance | str) else instances
     listed = [read(one) if isinstance(one, str) else one for one in named]
     methods = [methods] if isinstance(methods, str) or callable(methods) else methods
-    seeds = list(seeds)
+    seeds = list(seeds)  # 1. Check the arguments before any work.
     validate_lists(listed, methods, seeds)
     validate_time_limit(time_limit)
     how = RunSettings(jobs, executor, **settings)
@@ -127,7 +127,7 @@ def compare(
     measures.require_good([instance.problem for instance in listed])
     chosen = (listed if frontier else ()) if isinstance(frontier, bool) else tuple(frontier)
     cells = cells_of(listed, methods, seeds, options or {}, time_limit, predict, chosen)
-    folder = None if prove is None else os.fspath(prove)
+    folder = None if prove is None else os.fspath(prove)  # 2. Complete the cells.
     codes: dict[tuple[int, ...], str] = {}
     for number, cell in enumerate(cells):
         cell = replace(cell, measures=measures) if cell.kind == "run" else cell
@@ -139,13 +139,13 @@ def compare(
         searched = how.manipulation and cell.kind == "run" and predict is None
         cells[number] = replace(cell, file=source, prove=folder, code=code, manipulation=searched)
     place = {cell.key: index for index, cell in enumerate(cells)}
-    part: dict[str, Any] | None = None
+    part: dict[str, Any] | None = None  # 3. Keep the cells of one shard.
     if how.shard is not None:
         one = Shard(*how.shard)
         part = one.document(cells)
         cells = [cells[index] for index in one.indices(len(cells))]
         out = None if out is None else one.file(out)
-    rows: list[Row] = []
+    rows: list[Row] = []  # 4. Run what the file lacks; add each row to it.
     interrupted, reused = False, 0
     shown = watched() if how.progress is True else how.progress or None
     try:

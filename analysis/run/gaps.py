@@ -128,7 +128,7 @@ class Comparison:
 
     @cached_property
     def _lines(self) -> list[Line]:
-        groups: dict[tuple[Any, ...], list[Row]] = {}
+        groups: dict[tuple[Any, ...], list[Row]] = {}  # 1. Rows of each line.
         for row in with_gaps(self.runs):
             key = (*instance_key(row), row["method"], row.get("predict"))
             groups.setdefault(key, []).append(row)
@@ -137,7 +137,7 @@ class Comparison:
             # an instance proved infeasible is no failure
             done = [row for row in rows if not row.get("error")]
             answered = [row for row in done if row["metrics"]]
-            line: Line = {
+            line: Line = {  # 2. Names and counts.
                 "problem": problem,
                 "instance": instance,
                 "fingerprint": mark,
@@ -156,7 +156,7 @@ class Comparison:
             )
             line["own_gap"] = _mean([row.get("gap") for row in done])
             standings = [(row.get("proof") or {}).get("proof_status", "claimed") for row in done]
-            order = ("claimed", "partly", "certified")
+            order = ("claimed", "partly", "certified")  # 3. Proofs and misreports.
             weaker = [text for row in done if (text := (row.get("proof") or {}).get("weaker"))]
             line["proof"] = {
                 "proof_status": min(standings, key=order.index, default="claimed"),
@@ -176,7 +176,7 @@ class Comparison:
             line["metrics"] = _means([row["metrics"] for row in answered])
             line["gaps"] = _means([row["gaps"] for row in answered])
             line["differences"] = _means([row["differences"] for row in answered])
-            line["spreads"] = {
+            line["spreads"] = {  # 4. Spread and seconds.
                 name: _spread([row["metrics"].get(name) for row in answered])
                 for name in line["metrics"]
             }
@@ -230,8 +230,8 @@ def with_gaps(rows: Iterable[Row]) -> list[Row]:
         row["problem"]: {m.name: m for m in analysis_of(row["problem"]).metric_table}
         for row in listed
     }
-    best: dict[tuple[Any, ...], dict[str, float]] = {}
-    scales: dict[tuple[Any, ...], dict[str, float]] = {}
+    best: dict[tuple[Any, ...], dict[str, float]] = {}  # by group and metric: best bound
+    scales: dict[tuple[Any, ...], dict[str, float]] = {}  # by group and metric: scale
     for row in listed:
         name, bound = row.get("objective_name"), row.get("bound")
         if (

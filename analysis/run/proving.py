@@ -149,7 +149,7 @@ def prove_file(
     patience : how many times its usual work the verifier may do.
     """
     method = catalog.find(instance.problem, result.method)
-    if not method.proof_producer:
+    if not method.proof_producer:  # 1. Methods and instances without proofs.
         return Proved("claimed", claimed(method))
     if instance.beyond_proofs:
         return Proved("claimed", instance.beyond_proofs)
@@ -157,7 +157,7 @@ def prove_file(
     replayed = REPLAYED.format(what=method.replayed) if method.replayed else ""
     try:
         task = Task.of(content, instance, method.name, result.options, result, clock)
-        task = replace(task, patience=patience)
+        task = replace(task, patience=patience)  # 2. Make the proof.
         proof: Proof = resolve(method.proof_producer)(task)
     except (Claimed, InvalidInstance) as why:  # numbers too large for what makes the proof
         return Proved("claimed", str(why), basis=replayed)
@@ -170,7 +170,7 @@ def prove_file(
             f"cotenant.write(cotenant.read({str(path)!r}), 'new.json')"
         ) from None
     proof.write(out, instance.name, sha256(content).hexdigest())
-    seconds, clock = clock.seconds, Clock()
+    seconds, clock = clock.seconds, Clock()  # 3. Have the verifier judge it.
     try:
         code, says = judge(path, out, judge_limit, patience)
     except subprocess.TimeoutExpired:
@@ -179,7 +179,7 @@ def prove_file(
     if code:
         out.unlink()
         return Proved("claimed", f"the proof that was made is refused ({says})", refused=True)
-    covered = covered_levels(proof, result)
+    covered = covered_levels(proof, result)  # 4. Which claims it covers.
     kinds = {str(step["kind"]) for level in proof.levels for step in level.steps}
     return Proved(
         "certified" if all(covered) else "partly",

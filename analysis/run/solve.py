@@ -94,7 +94,7 @@ def run(
         The method returned nothing, or no answer to such an instance.
     """
     instance, function = question.instance, question.function
-    clock = Clock(time_limit)
+    clock = Clock(time_limit)  # 1. Answers of policies as a start.
     answer: Any = None
     starts = start if isinstance(start, Starts) else None
     if starts is not None:
@@ -102,7 +102,7 @@ def run(
         start = None if starts.best is None else starts.best.solution
         if stop is Stop.INTERRUPTED:
             answer = Outcome(start, None, Status.FEASIBLE, stop)
-    if answer is None:
+    if answer is None:  # 2. The method itself.
         # Finding the start is part of the method's time.
         house = {
             "rng": np.random.default_rng(seed),
@@ -113,10 +113,10 @@ def run(
         given = accepted(function, house) | accepted(function, question.options)
         answer = function(instance, **given)
     seconds = clock.seconds
-    outcome, measured = question.judged(answer)
+    outcome, measured = question.judged(answer)  # 3. Check and measure the answer.
     if starts is not None:
         outcome, measured = starts.kept(outcome, measured)
-    with deferred() as late:
+    with deferred() as late:  # 4. The result with settled statuses.
         name, objective = question.objective, measured.get(question.objective or "")
         unit, outcome = question.unit(name), question.settled(outcome, measured)
         end = (objective, outcome.bound)

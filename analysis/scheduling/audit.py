@@ -144,7 +144,7 @@ def audit(judged: Window, *, judging: Judging = FAIRLY) -> Audit:
     InvalidInstance
         Utilities are beyond 64 bits, or machines differ in speed.
     """
-    instance, start = judged.instance, judged.start
+    instance, start = judged.instance, judged.start  # 1. Refuse what cannot be audited.
     if instance.speed is not None:
         raise InvalidInstance(
             "speed", "given", "machines that are alike, whose hours can be counted",
@@ -164,13 +164,13 @@ def audit(judged: Window, *, judging: Judging = FAIRLY) -> Audit:
             "Judge a shorter window",
         )  # fmt: skip
     times = np.unique(np.linspace(0, instance.horizon, judging.points + 1).astype(np.int64)[1:])
-    received = np.array(
+    received = np.array(  # 2. Utilities by the log's own schedule.
         [
             per_organization(instance, psi(start, instance.work, int(t), instance.processors))
             for t in times
         ]
     ).T
-    error = bound = np.zeros(instance.organizations)
+    error = bound = np.zeros(instance.organizations)  # 3. Contributions, by one of three games.
     wanted: Any = None
     if chosen == "REF":
         played = play_ref(instance, samples=times)

@@ -114,7 +114,7 @@ def core(
     >>> core("scheduling/tiny").document["divisions"]["nucleolus"]["shares"]
     ['1003/2', '1141/2', '276']
     """
-    file = locate(path)
+    file = locate(path)  # 1. Values of a game, or of the coalitions of REF.
     text = read_text(file)
     game, given = read_game(file, text), dict[str, Sequence[Fraction]]()
     options = {} if reading == "figure" else {"reading": reading}
@@ -139,7 +139,7 @@ def core(
         values, over = whole_values(found.values)
         players, name, unproved = list(instance.names), instance.name, instance.beyond_proofs
         given["REF"] = [Fraction(int(psi)) for psi in found.psi]
-    exact = [Fraction(value, over) for value in values]
+    exact = [Fraction(value, over) for value in values]  # 2. Divisions by each rule.
     alone = [exact[1 << i] for i in range(len(players))]
     kind = division if sum(alone) <= exact[-1] else "prenucleolus"
     settled, least = DIVISIONS[kind](exact), least_epsilon(exact).levels[0]
@@ -149,7 +149,7 @@ def core(
     def members(coalition: int) -> list[str]:
         return [player for i, player in enumerate(players) if coalition >> i & 1]
 
-    divisions = {}
+    divisions = {}  # 3. Facts about each division.
     for rule, gets in given.items():
         inside, coalition, excess = in_core(exact, gets)
         facts = {"in_core": inside, "largest_excess": str(excess), "of": members(coalition)}
@@ -160,7 +160,7 @@ def core(
         "least_epsilon": str(least[0]),
         "balanced": [{"weight": w, "of": members(mask)} for mask, w in least[1].items()],
     } | ({"costs": True} if sign < 0 else {}) | ({"note": note} if note else {})  # fmt: skip
-    steps = tuple(
+    steps = tuple(  # 4. The proof of the nucleolus.
         {"kind": "balanced", "coalitions": list(each), "weights": list(each.values())}
         for _, each in settled.levels
     )

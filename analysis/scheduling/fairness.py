@@ -247,7 +247,7 @@ class Fairness:
 
     def document(self) -> dict[str, Any]:
         """Plain JSON values."""
-        hours = self.unit.key
+        hours = self.unit.key  # 1. Names, shares and debts; 2. causes and waits; 3. notes.
         return {
             "accounts": list(self.names),
             "unit": self.unit.resource,

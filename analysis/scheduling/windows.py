@@ -119,8 +119,8 @@ def study(
             f"length is {settings.length}; expected seconds, shorter than the log's "
             f"{log.end - log.begin}"
         )
-    rows: list[tuple[int, int, int, list[float]]] = []
-    skipped = 0
+    rows: list[tuple[int, int, int, list[float]]] = []  # begin, jobs, contended, distances
+    skipped = 0  # windows without work, drawn again
     for index in range(windows):
         rng = np.random.default_rng([seed, index])
         while True:

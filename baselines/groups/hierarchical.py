@@ -49,7 +49,7 @@ def hierarchical(
     clock = Clock(time_limit)
     shared = dealt(instance)
     places, number = machines_used(instance)
-    rows, where, many = [], [], []
+    rows, where, many = [], [], []  # kinds of machines: types, class, number
     width = int(instance.seats.max())
     for place, machines in zip(places.tolist(), number.tolist(), strict=True):
         here = shared.where == place

@@ -480,7 +480,7 @@ def check_waves(
         # 1. Each move of the wave is allowed by itself.
         if len({move.pod for move in wave}) != len(wave):
             raise InfeasibleSolution(f"wave {index} moves a {state.workload_noun} twice")
-        evicted: Counter[tuple[str, str]] = Counter()
+        evicted: Counter[tuple[str, str]] = Counter()  # by disruption budget
         for move in wave:
             pod = state.pods[move.pod]
             _require_movable(scheduler, move.pod, released)

@@ -332,8 +332,8 @@ class Assembly:
             {name for k in self.types for name in sample[k].requests if asks(sample[k], name)}
         )
         names: list[str] = []
-        columns: list[list[int]] = []
-        capacity: list[list[int]] = []
+        columns: list[list[int]] = []  # by resource: request of each type
+        capacity: list[list[int]] = []  # by resource: room of each node
         for name in resources:
             column = [asks(sample[kind], name) for kind, *_ in self.rows]
             unit = gcd(*column)

@@ -81,7 +81,7 @@ class _Builder(Kinds):
         """
         # 1. Group residents that differ by their node only.
         found = np.ones((len(self.kinds), len(self.state.nodes)), dtype=bool)
-        alike: dict[object, list[Pod]] = {}
+        alike: dict[object, list[Pod]] = {}  # residents by all but their node
         for pod in self.residents:
             signature = (
                 pod.namespace,

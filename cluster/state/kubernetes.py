@@ -115,7 +115,7 @@ def kubernetes_state(contents: dict[str, Any], with_nodes: bool = True) -> Clust
     """
     # 1. Sort the objects by kind.
     objects: dict[str, list[Fields]] = {kind: [] for kind in _USED}
-    ignored: Counter[str] = Counter()
+    ignored: Counter[str] = Counter()  # kinds that are not read
     warnings: list[StateWarning] = []
     for where, content in contents.items():
         warnings += cut_list(Fields(content, where))

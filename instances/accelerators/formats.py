@@ -57,14 +57,14 @@ def gavel(
     InvalidOption
         `devices` is not of its form.
     """
-    number = numbers_of_devices(devices)
+    number = numbers_of_devices(devices)  # 1. Tables of the kinds, types of jobs.
     tables = read_gavel(path)
     found = {gpu: gavel_table(path, tables, gpu) for gpu in number}
     first = next(iter(found.values()))
     alike = [(*job, 1.0, np.inf) for job in first.jobs if job[1] == 1]
     wanted = Counter(alike if jobs is None else _listed(Path(jobs)))
     types = sorted(wanted)
-    alone = np.zeros((len(types), len(number)))
+    alone = np.zeros((len(types), len(number)))  # 2. Throughputs on each kind.
     together = np.zeros((len(types), len(types), len(number)))
     for at, (gpu, table) in enumerate(found.items()):
         place = {job: row for row, job in enumerate(table.jobs)}
@@ -77,7 +77,7 @@ def gavel(
         alone[:, at] = table.alone[rows]
         together[:, :, at] = table.together[np.ix_(rows, rows)]
     fits = (together > 0) & (together.transpose(1, 0, 2) > 0)
-    scales = Counter(model for model, _ in {job[:2] for job in types})
+    scales = Counter(model for model, _ in {job[:2] for job in types})  # 3. Names that differ.
     names = [name if scales[name] == 1 else f"{name} x{scale}" for name, scale, *_ in types]
     several, seen = Counter(names), Counter[str]()
     for at, name in enumerate(names):  # those of a trace that differ in steps or priority

@@ -263,9 +263,9 @@ def read_pairs(path: PathLike, names: tuple[str, ...] | None = None) -> Measured
         )
     # 2. The runs of each pair, row by row.
     summed = bool(ends) or "looks" in table.places
-    sums: dict[tuple[int, int], tuple[float, float, int]] = {}
+    sums: dict[tuple[int, int], tuple[float, float, int]] = {}  # by pair: low, high, looks
     place = {name: number for number, name in enumerate(names or ())}
-    runs: dict[tuple[int, int], list[float]] = {}
+    runs: dict[tuple[int, int], list[float]] = {}  # by pair: measured values
     for row in table:
         pair = []
         for column in ("service", "beside"):

@@ -162,7 +162,7 @@ def curves_csv(
     given = _Given.of(others, copies, None if "classes" in others else seats, machines)
     if given.pressure is None:
         raise InvalidFile(f"{others['jobs']}, line 1: no column 'pressure'; expected job,pressure")
-    points: dict[tuple[int, int], dict[float, list[float]]] = {}
+    points: dict[tuple[int, int], dict[float, list[float]]] = {}  # by class and job: losses
     for row in table:
         where = (given.place(row), given.kind(row, row.word("job"), "job"))
         at = row.number("pressure", AMOUNT)

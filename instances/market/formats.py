@@ -49,7 +49,7 @@ def jobs_csv(
     """
     main, others = tables_of(path, "jobs.csv", users=users, servers=servers)
     table = CsvTable(main, "user", "server", lower=True)
-    times = _time_columns(table)
+    times = _time_columns(table)  # 1. Tables of users and servers.
     known_users, budget = _amounts(others.get("users"), "user", "budget")
     known_servers, capacity = _amounts(others.get("servers"), "server", "cores")
     for file, column in (("users", "budget"), ("servers", "capacity")):
@@ -58,7 +58,7 @@ def jobs_csv(
                 f"{table.path}, line 1: {column} is here and in {others[file]}; expected it in one "
                 "of the two"
             )
-    jobs: list[tuple[int, int, float, float]] = []
+    jobs: list[tuple[int, int, float, float]] = []  # 2. Jobs, row by row.
     for row in table:
         work, money, size = (
             row.number(name) if name in table.places else default
@@ -70,7 +70,7 @@ def jobs_csv(
         )
         fraction = _measured(row, times) if times else row.number("parallel_fraction", FRACTION)
         jobs.append((user, server, fraction, work))
-    columns = np.array(jobs)
+    columns = np.array(jobs)  # 3. The market of these jobs.
     return Market(
         capacity=np.array(capacity),
         budget=np.array(budget),

@@ -54,7 +54,7 @@ def _check_flow(instance: Numa, solution: Flow) -> None:
 
 
 def _check_simulation(instance: Numa, run: Simulation) -> None:
-    kinds = instance.classes
+    kinds = instance.classes  # 1. Shapes and ranges.
     wanted = {
         "arrived": (kinds,), "served": (kinds, instance.blade_distance + 1), "waiting": (2,),
         "running": (2,),
@@ -79,7 +79,7 @@ def _check_simulation(instance: Numa, run: Simulation) -> None:
         raise InfeasibleSolution(
             "the window must be longer than 0, and refusals and errors not negative"
         )
-    inside = run.waiting + run.running
+    inside = run.waiting + run.running  # 2. Conservation of tasks, and load of cores.
     if inside[0] + run.arrived.sum() != inside[1] + run.served.sum():
         raise InfeasibleSolution(
             f"{inside[0]} tasks were there and {run.arrived.sum()} arrived, but {run.served.sum()} "
@@ -102,7 +102,7 @@ def _check_simulation(instance: Numa, run: Simulation) -> None:
         raise InfeasibleSolution(
             "response times must grow with their quantile, and waiting is part of them"
         )
-    if run.served.sum() and not run.busy.sum() > 0:
+    if run.served.sum() and not run.busy.sum() > 0:  # 3. Work and refusals.
         raise InfeasibleSolution(f"{run.served.sum()} tasks finished but no core was busy")
     _check_refusals(instance, run)
 

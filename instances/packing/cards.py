@@ -140,7 +140,7 @@ def on_cards(
     ----------
     sizes, number : distinct sizes of shares, the largest first, and how many there are of each.
     """
-    found, room = list[list[int]](), list[int]()
+    found, room = list[list[int]](), list[int]()  # by card: shares of each size, free units
     for index, (size, n) in enumerate(zip(sizes, number, strict=True)):
         for _ in range(n):
             card = next((k for k, left in enumerate(room) if left >= size), len(room))

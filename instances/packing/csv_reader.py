@@ -87,7 +87,7 @@ def vms_csv(path: PathLike, *, hosts: str | None = None) -> Packing:
 
 def _rules(vms: _Things, hosts: _Things) -> dict[str, Any]:
     """Fields for placement rules and the current placement, from tables of VMs and hosts."""
-    fields: dict[str, Any] = {}
+    fields: dict[str, Any] = {}  # 1. Zones, maxima and allowed hosts.
     if any(row["zone"] for row in hosts.rows):
         fields["zone"] = tuple(row["zone"] for row in hosts.rows)
     for column in ("most_per_server", "skew"):
@@ -101,7 +101,7 @@ def _rules(vms: _Things, hosts: _Things) -> dict[str, Any]:
             [[not row or c in row for c in range(len(places))] for row in allowed]
         )
     fields |= _cards(vms, hosts, fields.get("allowed"))
-    types = {name: index for index, name in enumerate(vms.names)}
+    types = {name: index for index, name in enumerate(vms.names)}  # 2. Pairs of VMs that are apart.
     apart = {
         tuple(sorted((i, _place(row, "apart", name, types))))
         for i, row in enumerate(vms.rows)
@@ -109,7 +109,7 @@ def _rules(vms: _Things, hosts: _Things) -> dict[str, Any]:
     }
     if apart:
         fields["apart"] = np.array(sorted(apart))
-    if np.isfinite(hosts.count).all():
+    if np.isfinite(hosts.count).all():  # 3. Where VMs run now.
         names = [
             name if number == 1 else f"{name}/{each}"
             for name, number in zip(hosts.names, map(int, hosts.count), strict=True)

@@ -36,7 +36,7 @@ def vbp(path: PathLike) -> Packing:
     demands) and VPSolver's .mvp (bins of several sizes, items of one form) are known by their
     numbers.
     """
-    where = os.fspath(path)
+    where = os.fspath(path)  # 1. Read integers.
     text = read_text(path)
     require_few(text, " \t\r\n", "numbers", where)
     words = text.split()
@@ -52,10 +52,10 @@ def vbp(path: PathLike) -> Packing:
             f"{where} ends too early; expected d, the d capacities, n, then n lines of d sizes "
             "and a demand"
         )
-    if (found := _other_bins(where, numbers)) is not None:
+    if (found := _other_bins(where, numbers)) is not None:  # 2. Formats of other libraries.
         source = f"bin packing file {Path(path).name}"
         return Packing(**found, name=name_of(path), source=source)
-    d = numbers[0]
+    d = numbers[0]  # 3. Items of this format.
     n = numbers[1 + d]
     body = numbers[2 + d :]
     if n < 1 or len(body) != n * (d + 1):
@@ -382,18 +382,18 @@ def _on_cards(
     copies: int, servers: int | None,
 ) -> Packing:  # fmt: skip
     """Packing instance of an Alibaba list's pods on its nodes' cards; see `alibaba_openb`."""
-    pods = _pods(path, at) * copies
+    pods = _pods(path, at) * copies  # 1. Kinds of pods, classes of nodes.
     if not pods:
         raise InvalidOption(f"at is {at:g}; no pod of {Path(path).name} is alive then")
     classes = _classes(nodes, servers)
     kinds = list(dict.fromkeys(pods))
     place = {pod: i for i, pod in enumerate(kinds)}
     arrival = np.array([place[pod] for pod in pods], dtype=np.int64)
-    if demand is not None:
+    if demand is not None:  # 2. Draw arrivals for the demand.
         there = sum(cards * number for (_, _, cards, _), number in classes.items())
         units = np.array([pod.units for pod in kinds], dtype=np.int64)
         arrival = drawn(arrival, units, demand * there * UNITS, np.random.default_rng(seed))
-    allowed = np.array(
+    allowed = np.array(  # 3. Leave out pods that fit no node.
         [[not pod.models or node[3] in pod.models for node in classes] for pod in kinds]
     )
     size = np.array([(*pod[:2], pod.cards + (pod.share > 0)) for pod in kinds])

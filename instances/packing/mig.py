@@ -153,7 +153,7 @@ def mig(
         A table that cannot be read, with its line; a profile that the card does not have; no such
         load, a latency that is missing, or one that no profile keeps.
     """
-    gpu, folder = card_named(card), Path(path)
+    gpu, folder = card_named(card), Path(path)  # 1. Tables of the services.
     inner = folder / "prof_data"
     try:
         every = sorted((inner if inner.is_dir() else folder).glob("*.csv"))
@@ -166,8 +166,8 @@ def mig(
             f"columns {', '.join(_COLUMNS)}"
         )
     rates, latencies = (_load(folder, f"SLO_{name}", load, list(tables)) for name in _LOADS)
-    measured: list[tuple[str, Fraction, dict[str, tuple[Fraction, str]]]] = []
-    for name, rate in rates.items():
+    measured: list[tuple[str, Fraction, dict[str, tuple[Fraction, str]]]] = []  # name, rate, slices
+    for name, rate in rates.items():  # 2. Rates of slices within the latencies.
         where, latency = f"SLO_latency of {path}, load {load}: {name}", latencies[name]
         if rate is None:
             continue
@@ -183,7 +183,7 @@ def mig(
             f"SLO_req_rate of {path}, load {load}: N/A for every service; expected one"
         )
     given = [gives for _, _, best in measured for gives, _ in best.values()]
-    unit = math.lcm(
+    unit = math.lcm(  # 3. Services and VM types, in a common unit.
         *(number.denominator for number in [*given, *(rate for _, rate, _ in measured)])
     )
     services, first = list[Service](), 0

@@ -189,7 +189,7 @@ def check_rules(instance: Any, count: Integers, kind: Integers) -> None:
     InfeasibleSolution
         Naming the first rule that is broken, and where.
     """
-    names = instance.names
+    names = instance.names  # 1. Rules of single servers.
     if instance.allowed is not None:
         raise_first_broken((count > 0) & ~instance.allowed.T[kind], lambda m, i: (
             f"server {m} (class {kind[m]}) holds VMs of type {names[i]!r}, which are not allowed "
@@ -207,7 +207,7 @@ def check_rules(instance: Any, count: Integers, kind: Integers) -> None:
             "apart"
         ))  # fmt: skip
     where = np.array([instance.zone[c] if instance.zone else "" for c in kind.tolist()], dtype=str)
-    zones = sorted(set(filter(None, instance.zone)))
+    zones = sorted(set(filter(None, instance.zone)))  # 2. Limits by server or zone.
     for place, rule in enumerate(instance.limits):
         by_server = count[:, list(rule.types)].sum(axis=1)
         totals = {f"server {m}": int(number) for m, number in enumerate(by_server)}
@@ -218,7 +218,7 @@ def check_rules(instance: Any, count: Integers, kind: Integers) -> None:
                 raise InfeasibleSolution(
                     f"{what} holds {number} VMs of limits[{place}]; at most {rule.most} may be"
                 )
-    alone = [] if instance.skew is None else instance.skew.tolist()
+    alone = [] if instance.skew is None else instance.skew.tolist()  # 3. Spreads over zones.
     spreads = [
         (f"type {names[i]!r}", Spread((i,), int(s))) for i, s in enumerate(alone) if s < np.inf
     ]

@@ -342,7 +342,7 @@ def _takes(hint: Any, limits: Range | None, value: Any) -> bool:
 
 def _is(hint: Any, value: Any) -> bool:
     """Whether a value is an instance of a type; True for types that only type checkers evaluate."""
-    if hint in (int, float):
+    if hint in (int, float):  # 1. Numbers, None and Booleans.
         return type(value) is hint or (
             isinstance(value, Integral if hint is int else Real) and not isinstance(value, bool)
         )
@@ -353,7 +353,7 @@ def _is(hint: Any, value: Any) -> bool:
             "bool",
             "bool_",
         )  # numpy's as well, without importing numpy here
-    kind = typing.get_origin(hint) or hint
+    kind = typing.get_origin(hint) or hint  # 2. Literals, arrays and lists.
     if kind is typing.Literal:
         return (
             isinstance(value, (str, Integral))
@@ -376,7 +376,7 @@ def _is(hint: Any, value: Any) -> bool:
         branches = [branch for part in parts for branch, _ in OptionType.of(part).branches]
         kinds = {type(entry): entry for entry in entries}  # one of each type: there may be many
         return all(any(_is(branch, entry) for branch in branches) for entry in kinds.values())
-    if kind is type:
+    if kind is type:  # 3. Classes, and types of which a value is an instance.
         known = [part for part in typing.get_args(hint) if isinstance(part, type)]
         return isinstance(value, type) and (not known or issubclass(value, tuple(known)))
     if not isinstance(kind, type) or kind in (object, Any) or _only_for_checkers(kind):

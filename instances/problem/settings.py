@@ -30,7 +30,7 @@ def with_settings(
     """
 
     def give(function: Callable[..., Returned]) -> Callable[..., Returned]:
-        own = inspect.signature(function)
+        own = inspect.signature(function)  # 1. Settings among the parameters.
         hints = typing.get_type_hints(function, include_extras=True)
         document = inspect.getdoc(function) or ""
         settings = {
@@ -38,7 +38,7 @@ def with_settings(
             for name, entry in own.parameters.items()
             if is_dataclass(entry.default) and name not in RESERVED_PARAMETERS
         }
-        owner: dict[str, str] = {}
+        owner: dict[str, str] = {}  # 2. A keyword for each of their fields.
         parameters: list[inspect.Parameter] = []
         for name, entry in own.parameters.items():
             if name not in settings:
@@ -57,7 +57,7 @@ def with_settings(
 
         @functools.wraps(function)
         def call(*arguments: Any, **keywords: Any) -> Returned:
-            given: dict[str, dict[str, Any]] = {}
+            given: dict[str, dict[str, Any]] = {}  # 3. Keywords back to settings.
             for name in [name for name in keywords if name in owner]:
                 given.setdefault(owner[name], {})[name] = keywords.pop(name)
             for name, values in given.items():

@@ -314,7 +314,7 @@ def plain_form(path: PathLike) -> str:
     InvalidFile
         No plain header fits, or two do; or the table comes on standard input, which is read once.
     """
-    where = os.fspath(path)
+    where = os.fspath(path)  # 1. Refuse a table that can be read only once.
     known = plain_forms()
     if is_standard_input(path):
         forms = ", ".join(plain.form for plain in known.values())
@@ -322,9 +322,9 @@ def plain_form(path: PathLike) -> str:
             f"{where} can be read only once, so its header cannot be looked at first; name the "
             f"format: {forms}"
         )
-    seen = set()
+    seen = set()  # 2. Compare the header with each plain form.
     fits: list[CsvForm] = []
-    lacking: list[tuple[bool, int, int, str]] = []
+    lacking: list[tuple[bool, int, int, str]] = []  # mistakes, the likeliest least
     unseparated: list[tuple[int, str]] = []
     for problem, plain in known.items():
         file = Path(path) / plain.file if os.path.isdir(path) else Path(path)
@@ -346,7 +346,7 @@ def plain_form(path: PathLike) -> str:
             words += f"{plain.header}. Separate the columns by commas"
             named = sum(word in columns[0] for word in _words(plain.header))
             unseparated.append((-named, words))
-    if len(fits) == 1:
+    if len(fits) == 1:  # 3. The one form that fits, or the likeliest mistake.
         return fits[0].form
     if not fits and _is_square(path):
         raise InvalidFile(

@@ -91,12 +91,12 @@ def schedule_of(
     kinds = np.zeros(len(begin), np.int64) if speed is None else np.asarray(speed, dtype=np.int64)
     pace = np.zeros(instance.total_machines, np.int64) if speed is None else instance.pace
     length = instance.processing if speed is None else -(-instance.processing // kinds)
-    others: dict[int, list[int]] = {}
+    others: dict[int, list[int]] = {}  # by job: further machines
     started = np.flatnonzero(begin >= 0)
     for kind in np.unique(kinds[started]).tolist():
         jobs = started[kinds[started] == kind]
         free = np.flatnonzero(pace == kind).tolist()
-        total, running = len(free), list[tuple[int, int]]()
+        total, running = len(free), list[tuple[int, int]]()  # heap of (end, machine)
         for job in jobs[np.lexsort((jobs, begin[jobs]))].tolist():
             now, need = int(begin[job]), int(instance.width[job])
             while running and running[0][0] <= now:

@@ -129,7 +129,7 @@ def read_swf(path: PathLike, text: str | None = None) -> Log:
     """The jobs of a Standard Workload Format log that ran, in order of submission. Raises
     InvalidFile, naming the line, for what does not parse, a time below -1, or no submission time.
     """
-    header: dict[str, str] = {}
+    header: dict[str, str] = {}  # 1. Header and cells.
     cells: list[list[str]] = []
     numbers: list[int] = []
     for number, line in enumerate(read_lines(path, text), start=1):
@@ -149,7 +149,7 @@ def read_swf(path: PathLike, text: str | None = None) -> Log:
             numbers.append(number)
     if not cells:
         raise InvalidFile(f"{os.fspath(path)} has no jobs; expected lines of {_FIELDS} numbers")
-    table = _swf_table(path, cells, numbers)
+    table = _swf_table(path, cells, numbers)  # 2. Numbers within their ranges.
     for column, name, least in (
         (_SUBMIT, "submit time", 0),
         (_WAIT, "wait time", -1),
@@ -163,7 +163,7 @@ def read_swf(path: PathLike, text: str | None = None) -> Log:
             )
     used = np.where(table[:, _USED] > 0, table[:, _USED], table[:, _ASKED])
     submit, wait, run = table[:, _SUBMIT], table[:, _WAIT], table[:, _RUN]
-    ran = run > 0
+    ran = run > 0  # 3. Jobs that ran, in order of submission.
     if not ran.any():
         raise InvalidFile(f"{os.fspath(path)} has no job with a run time above 0")
     order = np.flatnonzero(ran)[np.argsort(submit[ran], kind="stable")]
@@ -242,7 +242,7 @@ def organizations_csv(
     """
     main, others = tables_of(path, "jobs.csv", organizations=organizations)
     table = CsvTable(main, "organization", "release", "processing", lower=True)
-    if "organizations" not in others:
+    if "organizations" not in others:  # 1. Organizations with their machines.
         raise InvalidOption(
             f"{main} has jobs only; expected organizations as well: write "
             f"{spelled('-o organizations=PATH')} of a table organization,machines"
@@ -253,14 +253,14 @@ def organizations_csv(
     machines = [row.whole("machines") for row in rows.values()]
     fast = "speed" in lenders.columns
     speeds = [row.whole("speed") for row in rows.values()] if fast else []
-    jobs = []
+    jobs = []  # 2. Jobs of known organizations.
     for row in table:
         if (owner := row.word("organization")) not in known:
             raise row.wrong("organization", f"an organization of {others['organizations']}")
         processors = row.whole("processors") if "processors" in table.columns else 1
         jobs.append((known[owner], row.whole("release"), row.whole("processing"), processors))
     owner_of, release, processing, width = np.array(jobs, dtype=np.int64).T
-    if horizon is None:
+    if horizon is None:  # 3. Refuse a missing horizon.
         enough = int(release.max()) + sum(processing.tolist())
         raise InvalidOption(
             f"horizon is not given; expected the end of time, before which work counts: write "

@@ -84,7 +84,7 @@ def read_kueue(path: PathLike, *, strict: bool = False, text: str | None = None)
     """
     where = os.fspath(path)
     content = parse_any_json(read_text(path) if text is None else text, path)
-    objects: dict[tuple[str, ...], Object] = {}
+    objects: dict[tuple[str, ...], Object] = {}  # by kind, name and uid: the last version
     for item in _items(content):
         meta = item.get("metadata")
         if isinstance(meta, dict) and isinstance(item.get("kind"), str):
@@ -185,7 +185,7 @@ def _quotas(spec: Object) -> Iterator[tuple[str, Object]]:
 def _read_queues(of_kind: Mapping[str, list[Object]], reading: _Reading) -> Iterator[str]:
     """Collect the queues among a Kueue's objects; yield notes about them."""
     cohorts = {_name(item): item.get("spec") or {} for item in of_kind.get("Cohort", [])}
-    above: dict[str, list[str]] = {}
+    above: dict[str, list[str]] = {}  # 1. Queues with cohorts, quotas and limits.
     for item in of_kind["ClusterQueue"]:
         name, spec = _name(item), item.get("spec") or {}
         reading.at = f"ClusterQueue {name}"
@@ -210,7 +210,7 @@ def _read_queues(of_kind: Mapping[str, list[Object]], reading: _Reading) -> Iter
         nominal, borrowing, lending = quota.values()
         shown = "" if said is None else str(_number(said, "weightedShare"))
         reading.queues[name] = Queue(name, root, nominal, borrowing, lending, weight, shown)
-    for cohort, spec in cohorts.items():
+    for cohort, spec in cohorts.items():  # 2. Divide the quotas of cohorts.
         pool: dict[str, int] = {}
         reading.at = f"Cohort {cohort}"
         for flavor, entry in _quotas(spec):
@@ -232,7 +232,7 @@ def _read_queues(of_kind: Mapping[str, list[Object]], reading: _Reading) -> Iter
         yield f"the quota of cohort {cohort} itself is divided among its queues by their weights"
     if any(len(chain) > 1 for chain in above.values()):
         yield "cohorts within cohorts are judged as one: limits and weights between them not"
-    for item in of_kind.get("LocalQueue", []):
+    for item in of_kind.get("LocalQueue", []):  # 3. Names of queues and flavors.
         reading.locals[_name(item)] = str((item.get("spec") or {}).get("clusterQueue", ""))
     there = {_name(item) for item in of_kind.get("ResourceFlavor", [])}
     used = {flavor for flavors in reading.flavors.values() for flavor in flavors}
@@ -275,8 +275,8 @@ def _resources(item: Object, queue: str, reading: _Reading) -> dict[str, int]:
 def _read_workload(item: Object, reading: _Reading) -> None:
     meta, spec, status = item["metadata"], item["spec"], item.get("status") or {}
     created = _moment(meta.get("creationTimestamp"), "creationTimestamp")
-    since: dict[str, int] = {}
-    changed: dict[str, int] = {}
+    since: dict[str, int] = {}  # 1. Times of its conditions.
+    changed: dict[str, int] = {}  # by condition: time of its last change
     reason: dict[str, str] = {}
     for each in status.get("conditions") or ():
         kind, moment = each["type"], _moment(each.get("lastTransitionTime"), each["type"])
@@ -284,7 +284,7 @@ def _read_workload(item: Object, reading: _Reading) -> None:
         if each.get("status") == "True":
             since[kind] = moment
     reading.last = max(reading.last, created, *changed.values())
-    user = f"{meta.get('namespace', '')}/{spec.get('queueName', '')}"
+    user = f"{meta.get('namespace', '')}/{spec.get('queueName', '')}"  # 2. Its queue and resources.
     queue = str((status.get("admission") or {}).get("clusterQueue") or reading.locals.get(user, ""))
     if queue not in reading.queues:
         what = "of a ClusterQueue that is not in the file" if queue else "of no known LocalQueue"
@@ -297,7 +297,7 @@ def _read_workload(item: Object, reading: _Reading) -> None:
     resources = _resources(item, queue, reading)
     who, waited = (_name(item), queue, user, reading.queues[queue].cohort), created
     # v1beta1's name of it has a slip
-    past = status.get("accumulatedPastExecutionTimeSeconds")
+    past = status.get("accumulatedPastExecutionTimeSeconds")  # 3. Earlier runs, as one.
     if past := int(past or status.get("accumulatedPastExexcutionTimeSeconds") or 0):
         ended, marks = since.get("Evicted"), ["evicted"]
         if ended is None or (reserved is not None and ended > reserved):  # that of a later run
@@ -312,7 +312,7 @@ def _read_workload(item: Object, reading: _Reading) -> None:
     elif any(kind in changed for kind in ("Evicted", "Preempted")):
         reading.counts["Workloads evicted at a time when Kueue did not record their runs"] += 1
     if reserved is not None and (finished is None or finished >= reserved):
-        start = max(reserved, waited)
+        start = max(reserved, waited)  # 4. The last run, or its wait.
         reading.runs.append((*who, waited, start, finished, resources, ()))
     elif finished is not None:
         reading.counts["Workloads that finished without quota"] += not past
@@ -326,14 +326,14 @@ def _read_workload(item: Object, reading: _Reading) -> None:
 
 def _notes(of_kind: Mapping[str, list[Object]], reading: _Reading) -> Iterator[str]:
     """Notes on what a file of a Kueue's objects lacks, and where it contradicts itself."""
-    finished = reading.finished
+    finished = reading.finished  # 1. What the file cannot show.
     first = f", the first of {_day(min(finished))}" if finished else ""
     yield (
         "Kueue deletes finished Workloads (with their jobs, or by objectRetentionPolicies): the "
         f"file has {len(finished)} of them{first}; what was deleted before is not judged"
     )
     yield f"the file does not say when it was made: it is taken to end at {_day(reading.last)}"
-    marks = Counter(mark for run in reading.runs for mark in run[-1])
+    marks = Counter(mark for run in reading.runs for mark in run[-1])  # 2. Evictions and limits.
     if marks["evicted"]:
         yield (
             f"Workloads that were evicted: {marks['evicted']}; their earlier runs count as they "
@@ -353,12 +353,12 @@ def _notes(of_kind: Mapping[str, list[Object]], reading: _Reading) -> Iterator[s
             f"queues with borrowing or lending limits: {', '.join(limited[:4])} ({len(limited)} in "
             "all); coalitions are played without them, and what a limit keeps from a queue is owed"
         )
-    running: dict[str, list[Mapping[str, int]]] = {}
+    running: dict[str, list[Mapping[str, int]]] = {}  # 3. Reservations without a Workload.
     for _, queue, _, _, _, _, end, resources, _ in reading.runs:
         if end is None:
             running.setdefault(queue, []).append(resources)
     for item in of_kind["ClusterQueue"]:
-        reserved: dict[str, int] = {}
+        reserved: dict[str, int] = {}  # by resource, of all flavors
         status = item.get("status") or {}
         for flavor in status.get("flavorsReservation") or ():
             for entry in flavor.get("resources") or ():

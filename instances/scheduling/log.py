@@ -436,7 +436,7 @@ def in_unit(log: Log, unit: Unit, brought: Sequence[int]) -> tuple[Log, list[str
     InvalidOption
         No job holds any, or one holds more than a cluster can have.
     """
-    cache: dict[int, int] = {}
+    cache: dict[int, int] = {}  # 1. Amount of the unit in each job.
     for amounts in log.resources:
         if id(amounts) not in cache:
             cache[id(amounts)] = unit.whole(amounts)
@@ -457,10 +457,10 @@ def in_unit(log: Log, unit: Unit, brought: Sequence[int]) -> tuple[Log, list[str
         )
     numbers = [*width[holding].tolist(), *(wide for _, wide in waiting), *brought]
     # at most one of the unit, so that shares can divide what there is
-    whole = grain = gcd(unit.parts, *numbers)
+    whole = grain = gcd(unit.parts, *numbers)  # 2. Widths in a common unit.
     grain *= max(1, -(-max(sum(brought), most) // (MOST_UNITS * grain)))
     rounded = -(-width[holding] // grain)
-    notes = []
+    notes = []  # 3. Notes on jobs left out, types and rounding.
     if without := len(width) - len(holding):
         accounts = Counter(log.groups[g] for g in log.group[width == 0].tolist())
         who = ", ".join(f"{number} of {name}" for name, number in accounts.most_common(3))

@@ -208,7 +208,7 @@ def read_shares(path: PathLike) -> tuple[dict[str, Fraction], dict[str, dict[str
         raise InvalidFile(
             f"{where} has no account with shares; expected some. Make it with: {SHARES_COMMAND}"
         )
-    said: dict[str, dict[str, str]] = {}
+    said: dict[str, dict[str, str]] = {}  # by column and account: range of its users
     for what, of in printed.items():
         for name, each in of.items():
             span = dict.fromkeys((min(each, key=float), max(each, key=float)))
@@ -305,14 +305,14 @@ def _read_line(cells: list[str], place: dict[str, int], reading: _Reading) -> No
                 return text
         return ""
 
-    job = cell("jobid", "jobidraw")
+    job = cell("jobid", "jobidraw")  # 1. Steps of jobs are counted and left out.
     if not job:
         raise _BadLine("no JobID")
     if "." in job or "." in cell("jobidraw"):
         reading.counts["job steps"] += 1
         return
     state = cell("state").upper().partition(" ")[0]
-    sent = _moment("Submit", cell("submit"))
+    sent = _moment("Submit", cell("submit"))  # 2. Times and amounts.
     start, end = _moment("Start", cell("start")), _moment("End", cell("end"))
     if sent is None:
         raise _BadLine(f"Submit is {shortened(cell('submit'))}; expected a time")
@@ -324,7 +324,7 @@ def _read_line(cells: list[str], place: dict[str, int], reading: _Reading) -> No
     )
     for moment in (sent, start, end):
         reading.last = max(reading.last, moment or 0)
-    if start is None:
+    if start is None:  # 3. A job that waits, or left the queue.
         if state in ("", "PENDING", "REQUEUED", "REQUEUE_HOLD", "REQUEUE_FED", "SPECIAL_EXIT"):
             if (job, sent) in reading.jobs:
                 reading.counts["repeated lines"] += 1
@@ -335,7 +335,7 @@ def _read_line(cells: list[str], place: dict[str, int], reading: _Reading) -> No
         else:
             reading.counts["jobs that left the queue before they started"] += 1
         return
-    run = _run(cell("elapsedraw", "elapsed"), start, end)
+    run = _run(cell("elapsedraw", "elapsed"), start, end)  # 4. A job that ran.
     reading.last = max(reading.last, start + run)
     if eligible is None:
         eligible = sent

@@ -98,7 +98,7 @@ def gain_sets(
     if uncertainty == "possible":
         own = gains(leaves, offered, alpha, alpha_mode)
         own &= instance.allowed & present & present[:, None]
-    order: list[Integers] = []
+    order: list[Integers] = []  # by type: partners, the worst first
     for a in range(instance.types):
         partners = (
             np.flatnonzero(instance.allowed[a] & present)

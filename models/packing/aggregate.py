@@ -149,7 +149,7 @@ def _building(
     paid = every if budget is None else min(every, float(budget))
     cost = builder.columns(1, upper=paid, cost=weight, integer=True)[0]
     _equal(builder, servers, packing.price, cost)
-    alike: dict[bytes, list[int]] = {}
+    alike: dict[bytes, list[int]] = {}  # classes of equal size and price
     for c in range(classes):
         key = packing.capacity[c].tobytes() + packing.price[c].tobytes()
         alike.setdefault(key, []).append(c)

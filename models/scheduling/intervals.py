@@ -118,7 +118,7 @@ def interval_model(
     nonzeros = len(speeds) * float(longest.astype(float) @ (horizon - instance.release[jobs]))
     by_time = nonzeros <= entries_by_time
     entries: list[_Entry] = []
-    first = []
+    first = []  # by job: the variable of its start
     for job in jobs.tolist():
         if over():
             raise TimeoutError

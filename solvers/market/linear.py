@@ -194,7 +194,7 @@ def least_residual(
     # made of the coefficients of apply(basis) in the basis.
     left = length(right)
     basis, rotated = [right / left if left > 0 else right], np.zeros((most, most))
-    rotations: list[tuple[float, float]] = []
+    rotations: list[tuple[float, float]] = []  # (cosine, sine) of each
     weights: list[float] = []
     while len(weights) < min(most, len(right)) and abs(left) > enough:
         k = len(weights)

@@ -350,7 +350,7 @@ def _fixed(search: MovesSearch, spare: float) -> tuple[Integers, Integers, Float
     number = np.round(point[built.servers]).astype(np.int64) * pooled.size
     used = np.flatnonzero(np.minimum(search.placed, search.problem.most.T[search.kind]).any(axis=1))
     kind, staying = pooled.of[search.kind], search.placed.sum(axis=1)
-    chosen: list[int] = []
+    chosen: list[int] = []  # servers that may be in use
     for c in range(len(pooled.size)):
         here = np.flatnonzero(kind[used] == c)
         order = np.lexsort((-staying[used[here]], -np.round(point[built.kept[here]], 6)))

@@ -189,7 +189,7 @@ def _tree(
         low, high = search.bounds()
     # 2. Case by case: probed, closed by multipliers, or split at a column.
     tree, leaves = step["tree"], list[list[int]]()
-    cases: list[tuple[Bounds, Bounds, int | None]] = []
+    cases: list[tuple[Bounds, Bounds, int | None]] = []  # open: bounds, column just split
     if search.tighten(low, high):
         cases.append((low, high, None))
     passes = PASSES

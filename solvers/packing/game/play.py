@@ -131,7 +131,7 @@ def by_lists(game: Game, levels: list[Integers], watch: Clock) -> Integers:
 
     worths = game.worths
     value, end = worths.variance(levels[-1]), levels[-1]
-    chosen: list[Integers] = []
+    chosen: list[Integers] = []  # by level, the last first: choice at each key
     progress = GameProgress(watch, sum(map(len, levels[:-1])))
     for index in range(game.players - 1, -1, -1):
         progress.begin(index, len(levels[index]))

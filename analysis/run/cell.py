@@ -23,7 +23,7 @@ from ...solvers.memory import short_of_memory
 from ...solvers.outcome import Clock, Status, Stop
 from ..manipulation import best_misreport
 from ..registry import analysis_of
-from .measures import NO_MEASURES, Measures
+from .measures import NO_MEASURES, Measures, own_name
 from .own_functions import UNKNOWN, place_of
 from .proving import prove_beside
 from .result import Result, fingerprint, versions
@@ -69,11 +69,7 @@ class Cell:
     @property
     def name(self) -> str:
         """Name of the method in tables."""
-        return (
-            self.method
-            if isinstance(self.method, str)
-            else getattr(self.method, "__name__", type(self.method).__name__)
-        )
+        return self.method if isinstance(self.method, str) else own_name(self.method)
 
     @cached_property
     def key(self) -> str:

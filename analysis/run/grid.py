@@ -14,6 +14,7 @@ from ...instances.problem.option_types import Above, validate_options
 from ...instances.problem.options import accepted, accepts, parse_options
 from ..registry import analysis_of
 from .cell import Cell, predictor
+from .measures import own_name
 
 Function = Callable[..., Any]
 Methods = Sequence[str | Function] | None
@@ -40,11 +41,7 @@ def validate_lists(instances: Sequence[Instance], methods: Any, seeds: Sequence[
             raise InvalidOption(f"seeds holds {seed!r}; expected whole numbers, 0 or more")
     named: dict[str, Any] = {}
     for method in methods or ():
-        name = (
-            method
-            if isinstance(method, str)
-            else getattr(method, "__name__", type(method).__name__)
-        )
+        name = method if isinstance(method, str) else own_name(method)
         if named.setdefault(name, method) is not method and named[name] != method:
             raise InvalidOption(
                 f"two methods are both called {name!r}; give each function a name of its own"

@@ -88,7 +88,7 @@ def sense_of(metric: Callable[..., Any]) -> Any:
 
 
 def own_name(function: Callable[..., Any]) -> str:
-    """Name of a metric or rule that the user wrote."""
+    """Name of a function of the user's own."""
     return str(getattr(function, "__name__", type(function).__name__))
 
 

@@ -5,6 +5,7 @@ readers of answers by any solver: a result, a solution in JSON, a CSV of pairs o
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, fields, replace
 from inspect import signature
 from pathlib import Path
@@ -126,7 +127,11 @@ class _Judge:
     """Verification of one result: its refuted claims so far, and recomputed values."""
 
     def __init__(self, instance: Instance, result: Result) -> None:
-        self.instance, self.result, self.method = instance, result, _catalogued(result)
+        self.instance, self.result = instance, result
+        self.method: Method | None = None  # a user's function has no objective
+        if result.objective_name is not None:
+            with suppress(UnknownName, InvalidOption):
+                self.method = find(result.problem, result.method)
         function = print if self.method is None else self.method.resolve()
         about = (function, result.method, result.objective_name, result.options, self.method)
         self.question = Question(instance, *about)
@@ -402,16 +407,6 @@ class _Judge:
         if one is None or other is None or name in self.analysis.whole:
             return one == other
         return abs(one - other) <= REPEATED * max(abs(one), self.question.unit(name))
-
-
-def _catalogued(result: Result) -> Method | None:
-    """Catalog entry of the method; None for a user's function, which has no objective."""
-    if result.objective_name is None:
-        return None
-    try:
-        return find(result.problem, result.method)
-    except (UnknownName, InvalidOption):
-        return None
 
 
 def _options(question: Question) -> dict[str, Any]:

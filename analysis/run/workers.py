@@ -50,18 +50,6 @@ why this worker runs none, or cannot open this one.
 """
 
 
-def hard_limit(time_limit: float | None) -> float | None:
-    """Seconds after which a run is stopped: 2 x `time_limit` + 20 s; None without a limit."""
-    return None if time_limit is None else HARD_FACTOR * time_limit + HARD_EXTRA
-
-
-def overran_text(limit: float, time_limit: float | None) -> str:
-    """Message for a run stopped at its hard limit."""
-    if time_limit is None or limit <= time_limit:
-        return f"was stopped at its hard limit of {limit:g} s"
-    return f"passed its limit of {time_limit:g} s by {limit - time_limit:g} s and was stopped"
-
-
 def pickled_cell(cell: Cell) -> bytes:
     """Cell without its instance, for another process; raises InvalidOption when the method or an
     option cannot be pickled.
@@ -219,7 +207,10 @@ class Children:
                 raise EngineError(f"a process for the runs does not start: it {how}")
             return "failed", f"its process did not start: it {how}"
         if reply.kind == "overran" and limit is not None:
-            return "failed", overran_text(limit, time_limit)
+            if time_limit is None or limit <= time_limit:
+                return "failed", f"was stopped at its hard limit of {limit:g} s"
+            passed = f"passed its limit of {time_limit:g} s by {limit - time_limit:g} s"
+            return "failed", f"{passed} and was stopped"
         return "failed", f"its process {end}"
 
     def interrupt(self) -> None:
@@ -265,7 +256,7 @@ class OnExecutor:
     calls : cells with their pickles.
     executor : see `compare`; None for a pool of `jobs` threads, each of which waits for a child.
     jobs : how many cells run on one machine at a time.
-    limit : hard limit in seconds of every run; None for `hard_limit` of its time limit.
+    limit : hard limit in seconds of every run; None for 2 x its time limit + 20 s.
     stopping : called when Ctrl-C is received, before the rows that are still handed in.
     """
 
@@ -337,7 +328,7 @@ class OnExecutor:
                     instances[mark] = pickle.dumps(cell.instance)
                 limit = self._limit
                 if limit is None and cell.time_limit is not None:  # a proof takes as long again
-                    limit = hard_limit(cell.time_limit * cell.parts)
+                    limit = HARD_FACTOR * cell.time_limit * cell.parts + HARD_EXTRA
                 call = pickle.dumps((version, self._token, frame, limit, cell.time_limit))
                 future = executor.submit(run_there, call, instances[mark], self._jobs)
                 self._going[future] = cell

@@ -22,9 +22,9 @@ from cotenant.analysis.run.verify_result import recheck
 from cotenant.baselines.colocation import greedy
 from cotenant.instances.colocation import Colocation, Pairing, blocking_pairs
 from cotenant.instances.colocation.generators import population
-from cotenant.instances.colocation.groups import stable_alpha, undecided_pairs
 from cotenant.instances.colocation.objective import mean_penalty, worst_case
 from cotenant.instances.colocation.pairs import pairs_csv
+from cotenant.instances.colocation.stability import stable_alpha, undecided_pairs
 from cotenant.instances.problem import InvalidOption
 from cotenant.models.program import LinearProgram
 from cotenant.solvers.colocation import at_most_blocking, fewest_blocking

@@ -18,7 +18,6 @@ from ...baselines.colocation import (
     marriage_random,
     roommates,
 )
-from ...instances.colocation.groups import stable_alpha
 from ...instances.colocation.instance import Colocation, Pairing
 from ...instances.colocation.objective import least_allowance, mean_penalty, scale
 from ...instances.colocation.stability import (
@@ -26,6 +25,7 @@ from ...instances.colocation.stability import (
     AlphaMode,
     Uncertainty,
     blocking_pairs,
+    stable_alpha,
     validate_alpha,
 )
 from ...instances.problem.errors import NoSolution

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 
 from ...instances.colocation import Colocation, Pairing, blocking_pairs
-from ...instances.colocation.groups import stable_alpha
 from ...instances.colocation.instance import LEAST_PENALTY, blocks
 from ...instances.colocation.lists import has_strict_lists
 from ...instances.colocation.missing import computed_penalty
@@ -20,7 +19,12 @@ from ...instances.colocation.objective import (
     type_penalties,
     worst_case,
 )
-from ...instances.colocation.stability import UNCERTAINTIES, AlphaMode, require_intervals
+from ...instances.colocation.stability import (
+    UNCERTAINTIES,
+    AlphaMode,
+    require_intervals,
+    stable_alpha,
+)
 from ...instances.problem.errors import InvalidOption
 from ...instances.problem.option_types import validate_options
 from ..manipulation import Floats, Misreport, Reports

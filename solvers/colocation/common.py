@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 
-from ...instances.colocation.groups import undecided_pairs
 from ...instances.colocation.instance import Booleans, Colocation, Pairing, blocks, check
 from ...instances.colocation.objective import mean_penalty, scale
 from ...instances.colocation.stability import (
@@ -18,6 +17,7 @@ from ...instances.colocation.stability import (
     BlockingPairs,
     Uncertainty,
     blocking_pairs,
+    undecided_pairs,
     validate_alpha,
 )
 from ...instances.problem.errors import InvalidOption

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ...instances.colocation.groups import stable_alpha
 from ...instances.colocation.instance import Booleans, Colocation, Floats, Pairing
 from ...instances.colocation.objective import mean_penalty
 from ...instances.colocation.stability import (
@@ -17,6 +16,7 @@ from ...instances.colocation.stability import (
     decimal,
     least_float,
     require_intervals,
+    stable_alpha,
 )
 from ...instances.problem.option_types import validate_options
 from ..engines import EngineName

@@ -13,9 +13,8 @@ import numpy as np
 
 from cotenant.analysis.colocation.recommender import Advice, recommend
 from cotenant.instances.colocation import Colocation, Pairing, blocking_pairs
-from cotenant.instances.colocation.groups import stable_alpha, undecided_pairs
 from cotenant.instances.colocation.objective import mean_penalty, worst_case
-from cotenant.instances.colocation.stability import Uncertainty
+from cotenant.instances.colocation.stability import Uncertainty, stable_alpha, undecided_pairs
 from cotenant.instances.problem import InvalidInstance
 from cotenant.solvers.colocation import optimal
 from cotenant.solvers.colocation.aggregate_relaxation import SHARE_LIMITS, ShareLimits

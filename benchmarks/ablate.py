@@ -35,7 +35,7 @@ from cotenant.analysis.run.question import Question
 from cotenant.analysis.run.solve import run as run_method
 from cotenant.analysis.run.starts import Starts
 from cotenant.solvers.admission.search import AdmissionLimits
-from cotenant.solvers.colocation.fair_routes import FairLimits
+from cotenant.solvers.colocation.fair import FairLimits
 from cotenant.solvers.colocation.penalty import OptimalLimits
 from cotenant.solvers.colocation.stable_routes import StableLimits
 from cotenant.solvers.groups.core_routes import CoreLimits

@@ -13,7 +13,7 @@ import pytest
 from cotenant.instances.colocation import Colocation, Pairing
 from cotenant.solvers.blossom import MATCHED_FROM
 from cotenant.solvers.colocation import optimal
-from cotenant.solvers.colocation.bounds import least_penalty_bound
+from cotenant.solvers.colocation.blossom import least_penalty_bound
 from cotenant.solvers.colocation.common import Blocking
 from cotenant.solvers.colocation.feasible import feasible_pairing
 from cotenant.solvers.colocation.matching import Matching, MatchingLimits

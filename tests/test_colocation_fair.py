@@ -19,7 +19,7 @@ from cotenant.instances.colocation import Colocation, check
 from cotenant.instances.colocation.objective import attribution_slack
 from cotenant.solvers.colocation import fair, feasible_pairing
 from cotenant.solvers.colocation.common import ProgramLimits
-from cotenant.solvers.colocation.fair_routes import FairLimits
+from cotenant.solvers.colocation.fair import FairLimits
 from cotenant.solvers.outcome import Status, Stop
 
 LARGE = FairLimits(programs=ProgramLimits(keeps_time=0))

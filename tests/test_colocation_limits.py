@@ -22,7 +22,7 @@ from cotenant.solvers.colocation import (
     feasible_pairing,
     optimal,
 )
-from cotenant.solvers.colocation.bounds import least_penalty_bound
+from cotenant.solvers.colocation.blossom import least_penalty_bound
 from cotenant.solvers.colocation.common import ProgramLimits, pairs_of
 from cotenant.solvers.colocation.feasible import Undecided
 from cotenant.solvers.colocation.penalty import OptimalLimits

@@ -25,7 +25,7 @@ from cotenant.instances.problem.base import Instance
 from cotenant.instances.problem.errors import UnknownName
 from cotenant.instances.problem.registry import check
 from cotenant.solvers.admission.search import AdmissionLimits
-from cotenant.solvers.colocation.fair_routes import FairLimits
+from cotenant.solvers.colocation.fair import FairLimits
 from cotenant.solvers.colocation.penalty import OptimalLimits
 from cotenant.solvers.colocation.stable_routes import StableLimits
 from cotenant.solvers.groups.core_routes import CoreLimits

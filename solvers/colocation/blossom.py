@@ -1,4 +1,5 @@
-"""Least total penalty of different agents: a minimum-weight matching by the blossom algorithm.
+"""Least total penalty of different agents: a minimum-weight matching by the blossom algorithm; and
+lower bounds on the mean penalty without a program.
 
 Penalties become whole numbers: decimals exactly, longer ones rounded down.
 """
@@ -9,15 +10,21 @@ import math
 
 import numpy as np
 
-from ...instances.colocation.instance import Colocation, Integers, Pairing
+from ...instances.colocation.instance import Colocation, Floats, Integers, Pairing, blocks
 from ...instances.colocation.objective import mean_penalty, scale
-from ..blossom import Blossoms, parts
+from ..blossom import MATCHED_FROM, Blossoms, parts
 from ..incumbent import Incumbent
 from ..outcome import Clock
+from .common import PROGRAM_LIMITS, ProgramLimits
 
 DECIMALS, BITS = 15, 56
 """Digits of penalties up to which they are exact, and to how many bits of the largest longer ones
 are rounded down.
+"""
+
+FRACTIONAL_UP_TO = 2000
+"""Different agents up to which a fractional matching bounds the penalty: its time grows with their
+cube.
 """
 
 
@@ -89,3 +96,51 @@ class Matched(TotalPenalty):
         kernels.costs(instance.penalty, instance.allowed, unit, number, cost)
         whole = round(alone * unit) if digits <= DECIMALS else alone * unit
         return cost, number * math.floor(whole), number * int(unit)
+
+
+def least_penalty_bound(
+    instance: Colocation,
+    seconds: float | None = None,
+    limits: ProgramLimits = PROGRAM_LIMITS,
+    start: Pairing | None = None,
+) -> float:
+    """Lower bound on the mean penalty of any pairing.
+
+    Parameters
+    ----------
+    seconds : what it may take; a fractional matching, which looks at no clock, is left out where it
+        could take more.
+    start : a pairing of the agents, from which large numbers of different ones are matched; their
+        bound is then the least penalty itself.
+    """
+    large = start is not None and instance.agents >= MATCHED_FROM and instance.distinct
+    if start is not None and large and (seconds is None or seconds > 0):
+        search = Matched(instance, start, Clock(seconds))
+        search.search()
+        if search.suited and np.isfinite(search.bound):
+            return search.bound / instance.agents
+    present = instance.count > 0
+    matched = instance.distinct and instance.singles_allowed == 0
+    in_time = seconds is None or limits.agent_cubed * instance.types**3 <= seconds
+    if matched and in_time and instance.types <= FRACTIONAL_UP_TO:
+        return _fractional_bound(np.where(instance.allowed, instance.penalty, np.inf))
+    best = np.full(instance.types, np.inf)  # everyone beside the partner it likes best, or alone
+    for rows in blocks(instance.types):
+        usable = instance.allowed[rows] & present
+        best[rows] = np.where(usable, instance.penalty[rows], np.inf).min(axis=1)
+    if instance.singles_allowed > 0:
+        best = np.minimum(best, instance.single_penalty)
+    return float(best[present] @ instance.count[present]) / instance.agents
+
+
+def _fractional_bound(cost: Floats) -> float:
+    """Least mean penalty of a fractional perfect matching: an assignment of agents to partners in
+    both directions.
+    """
+    from scipy.optimize import linear_sum_assignment
+
+    both = np.where(
+        np.isfinite(cost) & np.isfinite(cost.T), (cost + cost.T) / 2, len(cost) * 4.0
+    )  # dearer than any without
+    row, column = linear_sum_assignment(both)
+    return float(both[row, column].mean())

@@ -14,7 +14,7 @@ from ...instances.colocation.objective import mean_penalty, scale
 from ...models.colocation import AgentObjective, agent_program, agent_terms
 from ..incumbent import Incumbent
 from ..outcome import Clock, Outcome, Status, agree, level, raise_if_interrupted
-from .bounds import least_penalty_bound
+from .blossom import least_penalty_bound
 from .common import Blocking, run
 
 COUNTED_BY_AGENT: dict[str, str] = {"agents": "blocking_agents", "minimax": "most_blocking"}

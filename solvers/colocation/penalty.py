@@ -11,7 +11,7 @@ from ...instances.problem.option_types import validate_options
 from ...models.colocation import penalty_program
 from ..engines import EngineName
 from ..outcome import Clock, Outcome, Report, Status, Stop
-from .bounds import least_penalty_bound
+from .blossom import least_penalty_bound
 from .common import (
     PROGRAM_LIMITS,
     ProgramLimits,

@@ -10,17 +10,17 @@ from typing import Any
 
 import numpy as np
 
-from ...instances.colocation.instance import Colocation, Floats, Pairing, check
-from ...instances.colocation.lists import has_lists, has_strict_lists, require_lists, tied_agent
+from ...instances.colocation.instance import Colocation, Pairing, check
+from ...instances.colocation.lists import has_lists, has_strict_lists, require_lists
 from ...instances.colocation.objective import agent_penalties, mean_penalty, scale
 from ...instances.colocation.stability import blocking_pairs
 from ...instances.problem.option_types import validate_options
 from ..engines import EngineName
 from ..incumbent import conclude
 from ..outcome import Clock, Outcome, Report, Stop, agree, level
-from ..roommates import stable_partition
+from ..roommates import WeakLists, stable_partition
 from ..roommates.partition import Goal
-from ..roommates.stable_matchings import StableTable, minimum_regret, stable_table
+from ..roommates.stable_matchings import minimum_regret, stable_table
 from .blocking import at_most_blocking
 from .common import infeasible
 from .to_roommates import lists_of_agents, without_blocking
@@ -75,7 +75,7 @@ def egalitarian(
     require_lists(instance, "egalitarian")
     clock, lists = Clock(time_limit, report), lists_of_agents(instance)
     assert lists is not None  # `require_lists`
-    none = _none_stable(instance, clock) if lists.strict else None
+    none = _none_stable(instance, lists, clock) if lists.strict else None
     possible = without_blocking(instance, lists)
     if none is not None or possible is None:
         return none or infeasible(clock, "first proposals leave an agent nobody")
@@ -132,11 +132,14 @@ def least_regret(
     ['a']
     """
     require_lists(instance, "minimum-regret", strict=True)
-    clock = Clock(time_limit, report)
-    none = _none_stable(instance, clock)
+    clock, lists = Clock(time_limit, report), lists_of_agents(instance)
+    assert lists is not None  # `require_lists`
+    none = _none_stable(instance, lists, clock)
     if none is not None:
         return none
-    partner = minimum_regret(_table(instance), _cost(instance))
+    table = stable_table(lists.place)
+    assert table is not None  # no party is odd
+    partner = minimum_regret(table, np.where(instance.allowed, instance.penalty, np.inf))
     answer = Pairing.from_partners(np.arange(instance.types), partner, instance.types)
     worst = float(agent_penalties(instance, answer)[1].max())
     paired = np.flatnonzero(partner >= 0)
@@ -159,7 +162,9 @@ def may_be_stable(instance: Colocation) -> bool:
     """
     if not has_lists(instance):
         return False
-    return tied_agent(instance) is not None or _none_stable(instance, Clock()) is None
+    lists = lists_of_agents(instance)
+    assert lists is not None  # `has_lists`
+    return not lists.strict or _none_stable(instance, lists, Clock()) is None
 
 
 def has_stable(instance: Colocation) -> bool:
@@ -189,21 +194,8 @@ def _best(
     return conclude(answer, 0.0, 0.0, stop, made, clock)
 
 
-def _cost(instance: Colocation) -> Floats:
-    return np.where(instance.allowed, instance.penalty, np.inf)
-
-
-def _table(instance: Colocation) -> StableTable:
-    lists = lists_of_agents(instance)
-    table = None if lists is None else stable_table(lists.place)
-    assert table is not None  # `_none_stable` was asked before
-    return table
-
-
-def _none_stable(instance: Colocation, clock: Clock) -> Outcome | None:
+def _none_stable(instance: Colocation, lists: WeakLists, clock: Clock) -> Outcome | None:
     """Outcome of strict lists without a (complete) stable pairing; None if they have one."""
-    lists = lists_of_agents(instance)
-    assert lists is not None
     partition = stable_partition(lists.place)
     goal: Goal = "perfect" if instance.unpaired is None else "any"
     if partition.bound(goal) == 0:

@@ -21,7 +21,7 @@ from ..roommates.matching_search import ROOMMATES_LIMITS, RoommatesLimits
 from ..routes import Routed
 from .aggregate_relaxation import SHARE_LIMITS, ShareLimits
 from .blocking import KINDS, MOST_TERMS, at_most_blocking, fewest_blocking
-from .bounds import least_penalty_bound
+from .blossom import least_penalty_bound
 from .common import CHILD_TIME_FRACTION, PROGRAM_LIMITS, Blocking, ProgramLimits
 from .exchanges import Exchanges
 from .robust import robust_alpha

@@ -23,6 +23,7 @@ from ...models.market.whole_cores import CoreColumns, core_columns, require_smal
 from ...models.program import LinearProgram, ProgramBuilder
 from ..engines import EngineAnswer, solve_program
 from ..outcome import Clock, Outcome, Report, Status, Stop
+from ..outcome import level as outcome_level
 from .utilitarian import greedy_cores
 
 LEVEL = "sharing ratio"
@@ -92,13 +93,7 @@ class _Level:
 
     def document(self) -> dict[str, Any]:
         value = float(self.value)
-        return {
-            "objective": LEVEL,
-            "value": value,
-            "users": self.users,
-            "bound": value,
-            "status": "optimal",
-        }
+        return {**outcome_level(LEVEL, value, value, True), "users": self.users}
 
 
 @dataclass(frozen=True)

@@ -614,8 +614,8 @@ FAULTS = r"""
 
 @ baselines/packing/elastic.py: the dominant share is the sum of all shares
 ? packing_analysis::test_drf_treats_exactly_equal_dominant_shares_as_ties
-- share[i] = (total[i] * instance.demand[i] / pool).max()
-+ share[i] = (total[i] * instance.demand[i] / pool).sum()
+- share[i] = (total[i] * demand[i] / pool[i]).max()
++ share[i] = (total[i] * demand[i] / pool[i]).sum()
 
 @ baselines/colocation/partial_pairing.py: the last agent of a type is its own partner
 ? colocation_baselines

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from ...instances.packing.game import FairShare
@@ -80,7 +82,7 @@ def drf(
     >>> print(result.status, round(result.objective, 3))
     feasible 0.25
     """
-    return fill_elastic(instance, "drf", rng or np.random.default_rng(0), time_limit)
+    return fill_elastic(instance, "least", rng or np.random.default_rng(0), time_limit)
 
 
 @validate_options
@@ -106,23 +108,12 @@ def fair_slots(
     _require_few(instance, cluster, time_limit)
     demand = instance.demand
     slot = np.array([column[column > 0].min() if (column > 0).any() else 0 for column in demand.T])
-    needed = np.ceil(demand / np.maximum(slot, 1)).max(axis=1).astype(np.int64)
+    needed = np.ceil(demand / np.maximum(slot, 1)).max(axis=1, keepdims=True).astype(np.int64)
     own = slot > 0
-    slots = np.min(cluster.free[:, own] // slot[own], axis=1)
-    count = np.zeros((cluster.servers, instance.types), dtype=np.int64)
-    running = np.zeros(instance.types, dtype=np.int64)
-    active = np.ones(instance.types, dtype=bool)
-    while active.any():
-        i = int(np.argmin(np.where(active, running, np.iinfo(np.int64).max)))
-        room = slots >= needed[i]
-        if running[i] >= cluster.cap[i] or not room.any():
-            active[i] = False
-            continue
-        m = int(np.argmax(room))
-        slots[m] -= needed[i]
-        count[m, i] += 1
-        running[i] += 1
-    return Placement(count, cluster.kind)
+    slots = np.min(cluster.free[:, own] // slot[own], axis=1, keepdims=True)
+    return _filled(
+        replace(cluster, free=slots), needed, needed, "least", rng or np.random.default_rng(0)
+    )
 
 
 def require_time(vms: float, each: float, time_limit: float | None) -> None:
@@ -149,34 +140,43 @@ def _require_few(instance: Packing, cluster: Cluster, time_limit: float | None) 
 def fill_elastic(
     instance: Packing, rule: str, rng: np.random.Generator, time_limit: float | None
 ) -> Placement:
-    """Place VMs one by one until none fits; `rule` is first, best, random (users in turn) or drf
-    (least dominant share).
+    """Place VMs one by one until none fits; `rule` is first, best, random (users in turn) or
+    least (dominant share).
     """
     cluster = fixed_cluster(instance)
     _require_few(instance, cluster, time_limit)
     pool = np.maximum(FairShare.of(instance).total, 1)
-    free = cluster.free.copy()
-    count = np.zeros((cluster.servers, instance.types), dtype=np.int64)
-    total = np.zeros(instance.types, dtype=np.int64)
-    share = np.zeros(instance.types)
-    active = np.ones(instance.types, dtype=bool)
+    pools = np.broadcast_to(pool, instance.demand.shape)
+    return _filled(cluster, instance.demand, pools, rule, rng)
+
+
+def _filled(
+    cluster: Cluster, demand: Integers, pool: Integers, rule: str, rng: np.random.Generator
+) -> Placement:
+    """Place VMs of given sizes (s, k) one by one until none fits; `pool` (s, k) is what the shares
+    of each user are of.
+    """
+    types, free = len(demand), cluster.free.copy()
+    count = np.zeros((cluster.servers, types), dtype=np.int64)
+    total, share = np.zeros(types, dtype=np.int64), np.zeros(types)
+    active = np.ones(types, dtype=bool)
     weight = 1.0 / np.maximum(cluster.start, 1)
     turn = 0
     while active.any():
-        least = int(np.argmin(np.where(active, share, np.inf))) if rule == "drf" else turn
-        i, turn = least % instance.types, turn + 1
+        least = int(np.argmin(np.where(active, share, np.inf))) if rule == "least" else turn
+        i, turn = least % types, turn + 1
         if not active[i]:
             continue
         full = total[i] >= cluster.cap[i]
-        m = -1 if full else _server(free, instance.demand[i], weight, rule, rng)
+        m = -1 if full else _server(free, demand[i], weight, rule, rng)
         if m < 0:
             active[i] = False
             continue
-        free[m] -= instance.demand[i]
+        free[m] -= demand[i]
         count[m, i] += 1
         total[i] += 1
         # rounded once, so that equal shares are equal floats
-        share[i] = (total[i] * instance.demand[i] / pool).max()
+        share[i] = (total[i] * demand[i] / pool[i]).max()
     return Placement(count, cluster.kind)
 
 

@@ -9,7 +9,7 @@ import numpy as np
 from ...instances.packing.instance import Packing, Placement
 from ...instances.problem.errors import NoSolution
 from ...instances.problem.option_types import validate_options
-from ...solvers.packing.fitting import decreasing, fill, fit, fit_at_random, runs
+from ...solvers.packing.fitting import decreasing, fill, fit, runs
 from ...solvers.packing.presolve import Counts, Reduced, presolve
 from ..job_order import Order
 from .elastic import fill_elastic, require_time
@@ -54,8 +54,7 @@ def first_fit_all(
     """
     problem = presolve(instance)
     if order == "random":
-        each = (rng or np.random.default_rng(0)).permutation(runs(problem))
-        return _answer(problem, fit(problem, each, np.ones_like(each)))
+        return _in_random_order(problem, "first", rng or np.random.default_rng(0))
     first = np.argsort([group[0] for group in problem.members], kind="stable")
     return _answer(problem, fit(problem, first))
 
@@ -156,7 +155,15 @@ def random_fit(
     problem = presolve(instance)
     if not instance.has_constraints:
         require_time(problem.vms, A_VM * 100, time_limit)  # an array of all VMs, too
-    return _answer(problem, fit_at_random(problem, generator))
+    return _in_random_order(problem, "random", generator)
+
+
+def _in_random_order(
+    problem: Reduced, rule: Literal["first", "random"], rng: np.random.Generator
+) -> Placement:
+    """Place VM by VM in random order, on the first server with room, or on a random one."""
+    each = rng.permutation(runs(problem))
+    return _answer(problem, fit(problem, each, np.ones_like(each), rule=rule, rng=rng))
 
 
 def _decreasing(instance: Packing, rule: Literal["first", "best"]) -> Placement:

@@ -27,6 +27,8 @@ class CardArrays(NamedTuple):
     each. fillings (f, z); loss (s, p) of a VM on a class, waste (p, f) of a filling, order (p, f)
     of fillings by waste, likely (p, n) fillings as often as the program has them, price (p, z) of
     a share that is missing.
+    How servers are filled: `noise` of a loss, `spread` of drawn positions in an order, `draws` of
+    fillings for a card, `tries` for a server, `together` servers refilled at a time.
     """
 
     demand: Array
@@ -48,13 +50,6 @@ class CardArrays(NamedTuple):
     order: Array
     likely: Array
     price: Array
-
-
-class Effort(NamedTuple):
-    """Parameters of filling servers: `noise` of a loss, `spread` of drawn positions in an order,
-    `draws` of fillings for a card, `tries` for a server, `together` servers refilled at a time.
-    """
-
     noise: float
     spread: float
     draws: int
@@ -86,18 +81,18 @@ def _least_loss(
 
 
 @compiled
-def _filling(given: CardArrays, c: int, left: Array, effort: Effort) -> int:
+def _filling(given: CardArrays, c: int, left: Array) -> int:
     """Draw some fillings of a card and return the one of least loss, with the remaining shares."""
     fillings, waste, order, likely = given.fillings, given.waste, given.order, given.likely
     start, sharing, price = given.start, given.sharing, given.price
     chosen, least = 0, np.inf
-    for _ in range(effort.draws):
+    for _ in range(given.draws):
         if np.random.random() < LIKELY:
             f = likely[c, np.random.randint(likely.shape[1])]
         else:
-            place = int(np.random.exponential(effort.spread))
+            place = int(np.random.exponential(given.spread))
             f = order[c, min(place, order.shape[1] - 1)]
-        lost = waste[c, f] + np.random.exponential(effort.noise)
+        lost = waste[c, f] + np.random.exponential(given.noise)
         for z in range(fillings.shape[1]):
             missing, place = fillings[f, z], start[z]
             while missing > 0 and place < start[z + 1]:
@@ -110,7 +105,7 @@ def _filling(given: CardArrays, c: int, left: Array, effort: Effort) -> int:
 
 
 @compiled
-def fill_server(given: CardArrays, c: int, left: Array, row: Array, effort: Effort) -> int:
+def fill_server(given: CardArrays, c: int, left: Array, row: Array) -> int:
     """Fill an empty server of class c card by card with the VMs (s,) of least loss.
 
     What it takes is on `row` (s,) and no longer left. Returns what that is worth.
@@ -129,12 +124,12 @@ def fill_server(given: CardArrays, c: int, left: Array, row: Array, effort: Effo
         # 1. the VM of whole cards with the least loss
         chosen, least = _least_loss(
             demand, whole, share, able, loss, c, alone, 0, len(alone), left, free, cards, 0,
-            effort.noise,
+            given.noise,
         )  # fmt: skip
         # 2. the shares of one card: those of a filling, then whatever fits besides
         number, space, lost = 0, given.units, np.inf
         if len(sharing):
-            f = _filling(given, c, left, effort)
+            f = _filling(given, c, left)
             lost = waste[c, f]
             for turn in range(2):
                 for z in range(groups):
@@ -145,7 +140,7 @@ def fill_server(given: CardArrays, c: int, left: Array, row: Array, effort: Effo
                     while wanted > 0:
                         i, _ = _least_loss(
                             demand, whole, share, able, loss, c, sharing, start[z], start[z + 1],
-                            left, free, 1, space, effort.noise,
+                            left, free, 1, space, given.noise,
                         )  # fmt: skip
                         if i < 0:
                             break
@@ -186,7 +181,7 @@ def fill_server(given: CardArrays, c: int, left: Array, row: Array, effort: Effo
 @compiled
 def fill_again(
     given: CardArrays, count: Array, kind: Array, worth: Array, goal: Array, left: Array,
-    effort: Effort, steps: int, seed: int,
+    steps: int, seed: int,
 ) -> int:  # fmt: skip
     """Repeatedly empty a few servers and fill them again, and keep changes that do not place less.
 
@@ -195,8 +190,8 @@ def fill_again(
     """
     np.random.seed(seed)
     servers, types = count.shape
-    chosen = np.empty(effort.together, dtype=np.int64)
-    before = np.empty((effort.together, types), dtype=np.int64)
+    chosen = np.empty(given.together, dtype=np.int64)
+    before = np.empty((given.together, types), dtype=np.int64)
     row, best = np.empty(types, dtype=np.int64), np.empty(types, dtype=np.int64)
     gained = 0
     for _ in range(steps):
@@ -207,7 +202,7 @@ def fill_again(
             if goal[kind[other]] - worth[other] > goal[kind[m]] - worth[m]:
                 m = other
         number, change = 0, 0
-        for _ in range(1 + np.random.randint(effort.together)):
+        for _ in range(1 + np.random.randint(given.together)):
             new = True
             for k in range(number):
                 new = new and chosen[k] != m
@@ -222,8 +217,8 @@ def fill_again(
         # 2. fill each of them, at the best of some tries
         for k in range(number):
             m, most = chosen[k], -1
-            for _ in range(effort.tries):
-                found = fill_server(given, kind[m], left, row, effort)
+            for _ in range(given.tries):
+                found = fill_server(given, kind[m], left, row)
                 for i in range(types):
                     left[i] += row[i]
                 if found > most:

@@ -50,8 +50,8 @@ class CardLimits(Routed):
         servers have so much less of each resource; these are kept where they fill servers clearly
         better, by a factor. Where the program has just enough room, room costs nothing at its
         prices, and servers filled one by one waste it.
-    noise, spread, draws, tries, together : how servers are filled, see `card_kernels.Effort`; the
-        noise in parts of a card.
+    noise, spread, draws, tries, together : how servers are filled, see `CardArrays`; the noise in
+        parts of a card.
     steps : of the search between two looks at the clock.
     pause : seconds between two answers that are checked.
     in_vain : steps for each server without a better answer after which it ends.
@@ -258,7 +258,7 @@ class Filled:
 
     Attributes
     ----------
-    arrays, effort : of the kernels.
+    arrays : of the kernels.
     goal : (p,) value of a server of each class at the prices.
     count, worth : (n, s) VMs on each server, and (n,) their weight.
     left : (s,) VMs that are on none.
@@ -266,7 +266,6 @@ class Filled:
 
     arrays: Any
     goal: Floats
-    effort: Any
     count: Integers
     worth: Integers
     left: Integers
@@ -339,11 +338,9 @@ class CardSearch(Incumbent[Placement, int]):
         """Fill servers card by card with what loses least at these prices, and at those of servers
         with less of each resource.
         """
-        from .card_kernels import Effort, fill_again, fill_server
+        from .card_kernels import fill_again, fill_server
 
         limits, maximum = self.limits, -1.0
-        noise = limits.noise * self.instance.card_units
-        effort = Effort(noise, limits.spread, limits.draws, limits.tries, limits.together)
         for less in (0.0, *limits.less_room):
             if less and self.clock.expired:
                 break
@@ -351,11 +348,11 @@ class CardSearch(Incumbent[Placement, int]):
             count = np.zeros((len(self.kind), len(self.types)), dtype=np.int64)
             gains, rest = np.zeros(len(self.kind), dtype=np.int64), self.problem.request.copy()
             seed = int(self.rng.integers(2**31))
-            fill_again(arrays, count, self.kind, gains, goal, rest, effort, 0, seed)
+            fill_again(arrays, count, self.kind, gains, goal, rest, 0, seed)
             for m in self.rng.permutation(len(self.kind)).tolist():
-                gains[m] = fill_server(arrays, int(self.kind[m]), rest, count[m], effort)
+                gains[m] = fill_server(arrays, int(self.kind[m]), rest, count[m])
             if (score := gains.sum() * (1 if less else limits.clearly)) > maximum:
-                self.filled, maximum = Filled(arrays, goal, effort, count, gains, rest), score
+                self.filled, maximum = Filled(arrays, goal, count, gains, rest), score
         self._offer(self.filled.count, "servers filled at the prices")
 
     def refill_servers(self) -> None:
@@ -370,7 +367,7 @@ class CardSearch(Incumbent[Placement, int]):
             seed = int(self.rng.integers(2**31))
             gained = fill_again(
                 state.arrays, state.count, self.kind, state.worth, state.goal, state.left,
-                state.effort, limits.steps, seed,
+                limits.steps, seed,
             )  # fmt: skip
             total, vain = total + gained, 0 if gained else vain + limits.steps
             if total > self.value and self.clock.seconds > offered + limits.pause:
@@ -439,6 +436,8 @@ class CardSearch(Incumbent[Placement, int]):
             start=np.cumsum([0, *map(len, groups)]), sharing=np.concatenate(groups),
             fillings=problem.fillings, loss=np.maximum(loss - problem.weight[:, None], 0.0),
             waste=waste, order=order, likely=likely, price=share,
+            noise=self.limits.noise * self.instance.card_units, spread=self.limits.spread,
+            draws=self.limits.draws, tries=self.limits.tries, together=self.limits.together,
         ), (resource * problem.capacity).sum(axis=1) + card * problem.cards  # fmt: skip
 
     def solve_by_servers(self) -> None:

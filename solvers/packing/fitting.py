@@ -93,14 +93,6 @@ def fill(problem: Reduced, rule: Literal["dot", "L2"]) -> Counts | None:
     )
 
 
-def fit_at_random(problem: Reduced, rng: np.random.Generator) -> Counts | None:
-    """Place VMs in random order, each on a random open server where it fits; None if servers or
-    zones are exhausted.
-    """
-    each = rng.permutation(runs(problem))
-    return fit(problem, each, np.ones_like(each), rule="random", rng=rng)
-
-
 def runs(problem: Reduced) -> Integers:
     """Type of each VM, shape (n,), type by type."""
     return np.repeat(np.arange(problem.types), problem.request)

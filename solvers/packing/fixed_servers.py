@@ -45,11 +45,6 @@ class Cluster:
         """Number of servers."""
         return len(self.kind)
 
-    @property
-    def capped(self) -> bool:
-        """Whether any request is finite."""
-        return bool((self.cap < UNCAPPED).any())
-
 
 def fixed_cluster(instance: Packing) -> Cluster:
     """Cluster of an instance with elastic or partial requests.

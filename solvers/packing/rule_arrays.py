@@ -65,7 +65,7 @@ def rule_arrays(demand: Integers, capacity: Integers, rules: RulesOnServers) -> 
     """Convert sizes and rules to arrays."""
     types, zones, card_column = len(demand), rules.zones, rules.card_column
     groups = [members for members, _ in rules.limits]
-    rows = [rule[0] for rule in (*rules.zone_limits, *rules.spreads)]
+    rows = [rule[0] for rule in rules.zone_limits] + [rule[0] for rule in rules.spreads]
     pairs: list[list[int]] = [[] for _ in range(types)]
     for i, other in rules.apart:
         pairs[i].append(other)

@@ -149,7 +149,7 @@ def _paper_page(name: str, rows: Sequence[ExperimentRow]) -> str:
 
 
 def _experiment(row: ExperimentRow) -> list[str]:
-    """Section of an experiment: what the paper prints beside ours, then numbered notes; numbers
+    """Section of an experiment: what the paper prints beside ours, then a table of notes; numbers
     that no paper prints only if there are no others.
     """
     one = registry.experiment_named(row["experiment"])
@@ -168,13 +168,15 @@ def _experiment(row: ExperimentRow) -> list[str]:
         columns = [Column("what"), Column("paper"), Column("here"), Column("verdict")]
         lines = [(entry.what, entry.paper, entry.ours, f"{entry.verdict}{refer[entry]}")
                  for entry in shown]  # fmt: skip
-    table = Table(one.name, "", tuple(columns), tuple(lines), notes=notes)
-    typeset = _SYMBOL.sub(lambda found: f"${_LETTERS.get(found[0], found[0])}$", table.markdown())
+    below = Table("notes", "", (Column(""), Column("note")), notes)
+    tables = [Table(one.name, "", tuple(columns), tuple(lines)), *[below] * bool(notes)]
+    text = "\n".join(table.markdown() for table in tables)
+    typeset = _SYMBOL.sub(lambda found: f"${_LETTERS.get(found[0], found[0])}$", text)
     return [head, f"{what} ({took}).\n", typeset]
 
 
-def _notes(entries: Sequence[Finding]) -> tuple[tuple[str, ...], dict[Finding, str]]:
-    """Notes and causes of findings, each kind once, and each finding's references to them."""
+def _notes(entries: Sequence[Finding]) -> tuple[tuple[tuple[str, str], ...], dict[Finding, str]]:
+    """Numbered notes and causes of findings, each kind once, and each finding's references."""
     kinds: dict[str, list[str]] = {}
     refer: dict[Finding, str] = {}
     for entry in entries:
@@ -185,7 +187,7 @@ def _notes(entries: Sequence[Finding]) -> tuple[tuple[str, ...], dict[Finding, s
             kinds.setdefault(kind, []).append(part)
         numbers = ",".join(str(list(kinds).index(kind) + 1) for kind in parts.values())
         refer[entry] = f" ({numbers})" if numbers else ""
-    lines = (f"{k}. {span(texts) or texts[0]}" for k, texts in enumerate(kinds.values(), 1))
+    lines = ((str(k), span(texts) or texts[0]) for k, texts in enumerate(kinds.values(), 1))
     return tuple(lines), refer
 
 

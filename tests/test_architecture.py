@@ -483,9 +483,9 @@ BUDGET = {
     "baselines": (4_210, 2_209),
     "ask": (859, 407),
     "cluster": (12_803, 8_832),
-    "papers": (5_825, 4_265),
+    "papers": (5_827, 4_267),
     "cli": (3_501, 2_389),
-    "tests": (45_465, 35_839),
+    "tests": (45_470, 35_844),
     "benchmarks": (6_944, 5_377),
 }
 """Lines of each layer's Python files, and those of code (without blanks, comments and docstrings):

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 from support.fakes import call_here
-from support.small_cases import colocations
+from support.small_cases import colocations, crowd
 
 from cotenant import solve
 from cotenant.analysis.run.verify_result import recheck
@@ -24,19 +24,6 @@ from cotenant.solvers.outcome import Status, Stop
 
 LARGE = FairLimits(programs=ProgramLimits(keeps_time=0))
 """As if no program were small enough to keep its time limit."""
-
-
-def crowd(types: int, each: int, seed: int = 0) -> Colocation:
-    """Types that suffer by their sensitivity times their co-runner's pressure, as many agents of
-    each.
-    """
-    rng = np.random.default_rng(seed)
-    penalty = rng.uniform(0.2, 1, types)[:, None] * rng.uniform(0, 0.5, types) + rng.normal(
-        0, 0.02, (types, types)
-    )
-    return Colocation(
-        penalty.clip(-0.02, 0.9).round(4), np.full(types, each), rng.uniform(0, 25, types)
-    )
 
 
 def tiny(reference: ModuleType, seeds: range) -> list[tuple[Colocation, Any]]:

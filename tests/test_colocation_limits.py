@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 from support.messages import approved, refused
-from support.small_cases import colocations, spread
+from support.small_cases import colocations, crowd, spread
 
 import cotenant
 from cotenant.instances.colocation import Colocation, Pairing, blocking_pairs, check
@@ -29,14 +29,6 @@ from cotenant.solvers.colocation.penalty import OptimalLimits
 from cotenant.solvers.colocation.stable import stable
 from cotenant.solvers.colocation.stable_routes import StableLimits
 from cotenant.solvers.outcome import Clock, Status, Stop
-
-
-def contention(types: int, agents: int, seed: int) -> Colocation:
-    """Random penalties, bandwidths and counts, an even total."""
-    rng = np.random.default_rng(seed)
-    count = rng.multinomial(agents, np.ones(types) / types)
-    penalty = rng.uniform(0, 0.9, (types, types)).round(2)
-    return Colocation(penalty, count, bandwidth=rng.uniform(0.1, 20, types))
 
 
 def test_steps_that_cannot_be_stopped_are_skipped_near_time_limit() -> None:
@@ -79,7 +71,7 @@ def test_metrics_by_blocks_equal_metrics_at_once(
         ]
 
     blocked = 0
-    for instance in [contention(7, 40, 3), *colocations(range(16_003, 16_060, 3))]:
+    for instance in [crowd(7, 6, 3), *colocations(range(16_003, 16_060, 3))]:
         if possible(instance) and not instance.distinct:
             whole = measured(instance, np.arange(instance.types))
             assert measured(*spread(instance, 2 * BLOCK + 1)) == whole
@@ -97,7 +89,7 @@ def possible(instance: Colocation) -> bool:
 
 @pytest.mark.parametrize("engine", ["highs", "cp-sat"])
 def test_optimal_without_time_for_its_tables_gives_a_start_and_a_bound(engine: Any) -> None:
-    instance = contention(30, 100, 0)
+    instance = crowd(30, 4)
     proved = optimal(instance)
     limits = OptimalLimits(programs=ProgramLimits(priced_pair=1e6, most_pairs=1))
     found = optimal(instance, time_limit=60.0, engine=engine, limits=limits)

@@ -7,13 +7,12 @@ from __future__ import annotations
 import json
 from fractions import Fraction
 from types import ModuleType
-from typing import Any
 
 import numpy as np
 import pytest
 from support.messages import refused
 from support.seeds import numbers, seeds
-from support.small_cases import colocations
+from support.small_cases import colocations, crowd
 
 import cotenant
 from cotenant.analysis.colocation.frontier import price_frontiers
@@ -40,20 +39,6 @@ from cotenant.solvers.outcome import Outcome, Status, Stop
 
 CLOSE = 1e-8
 ENGINES = ("highs", "cp-sat")
-
-
-def contention(types: int, agents: int, seed: int, **fields: Any) -> Colocation:
-    """Types that suffer by their sensitivity times their co-runner's pressure; counts at random, an
-    even total.
-    """
-    rng = np.random.default_rng(seed)
-    penalty = rng.uniform(0.2, 1, types)[:, None] * rng.uniform(0, 0.5, types) + rng.normal(
-        0, 0.02, (types, types)
-    )
-    count = rng.multinomial(agents, np.ones(types) / types)
-    return Colocation(
-        penalty.clip(-0.02, 0.9).round(4), count, bandwidth=rng.uniform(0.1, 20, types), **fields
-    )
 
 
 def triangles(penalty: float = 0.5) -> Colocation:
@@ -214,7 +199,7 @@ def test_stable_refuses_relative_alpha_of_one() -> None:
 
 @pytest.mark.parametrize("seed", seeds(3, 1))
 def test_both_engines_agree_on_a_thousand_agents_of_twenty_types(seed: int) -> None:
-    instance = contention(20, 1000, seed)
+    instance = crowd(20, 50, seed)
     left, right = optimal(instance), optimal(instance, engine="cp-sat")
     assert left.status is right.status is Status.OPTIMAL
     assert left.bound == pytest.approx(right.bound, abs=1e-8)

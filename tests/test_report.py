@@ -10,13 +10,13 @@ import re
 import shlex
 import sys
 from hashlib import sha256
-from html.parser import HTMLParser
 from itertools import pairwise
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 import pytest
+from support.browser import Tags
 from support.messages import approved, refused
 from support.report_rows import failed, frontier, row, two_instances
 from typer.testing import CliRunner
@@ -44,21 +44,6 @@ NASTY = "<script>alert(\"x\")</script> & 'q' $x$ _a_"
 def written(path: Path, rows: list[dict[str, Any]]) -> Path:
     path.write_text("".join(json.dumps(each) + "\n" for each in rows))
     return path
-
-
-class Reader(HTMLParser):
-    """What of a page tests ask for."""
-
-    def __init__(self, text: str) -> None:
-        super().__init__()
-        self.tags: list[tuple[str, dict[str, str | None]]] = []
-        self.feed(text)
-
-    def handle_starttag(self, tag: str, attrs: Any) -> None:
-        self.tags.append((tag, dict(attrs)))
-
-    def all(self, tag: str) -> list[dict[str, str | None]]:
-        return [attributes for name, attributes in self.tags if name == tag]
 
 
 # Rows
@@ -356,7 +341,7 @@ def test_page_is_complete_ordered_html_without_external_links(tmp_path: Path) ->
             row("fisher", problem="market", metrics={"regret": 0.1}),
         ],
     )
-    found = Reader(text)
+    found = Tags(text)
     assert found.all("html")[0]["lang"] == "en"
     levels = [int(tag[1]) for tag, _ in found.tags if re.fullmatch("h[1-6]", tag)]
     assert levels[0] == 1
@@ -391,7 +376,7 @@ def test_content_policy_of_page_allows_only_its_own_script(tmp_path: Path) -> No
     assert len(script) == 1
     policy = next(
         a["content"]
-        for a in Reader(text).all("meta")
+        for a in Tags(text).all("meta")
         if a.get("http-equiv") == "Content-Security-Policy"
     )
     digest = base64.b64encode(sha256(script[0].encode()).digest()).decode()

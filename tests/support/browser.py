@@ -1,10 +1,11 @@
-"""Headless chromium for tests of pages."""
+"""Tags of pages, and headless chromium for tests of them."""
 
 from __future__ import annotations
 
 import shutil
 import subprocess
 from collections.abc import Iterator
+from html.parser import HTMLParser
 from typing import Any
 
 import pytest
@@ -22,6 +23,26 @@ ARGUMENTS = (
     "--disable-extensions",
 )  # fmt: skip
 Browser = Any
+
+
+class Tags(HTMLParser):
+    """The tags and the text of a page."""
+
+    def __init__(self, page: str) -> None:
+        super().__init__()
+        self.tags: list[tuple[str, dict[str, str | None]]] = []
+        self.text = ""
+        self.feed(page)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append((tag, dict(attrs)))
+
+    def handle_data(self, data: str) -> None:
+        self.text += data
+
+    def all(self, tag: str) -> list[dict[str, str | None]]:
+        """Attributes of the tags of a name."""
+        return [attributes for name, attributes in self.tags if name == tag]
 
 
 @pytest.fixture(scope="session")

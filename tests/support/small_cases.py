@@ -62,6 +62,16 @@ def colocations(seeds: range, most_agents: int = 8) -> list[Colocation]:
     return drawn
 
 
+def crowd(types: int, each: int, seed: int = 0) -> Colocation:
+    """Types that suffer by their sensitivity times their co-runner's pressure, as many agents of
+    each.
+    """
+    rng = np.random.default_rng(seed)
+    penalty = rng.uniform(0.2, 1, types)[:, None] * rng.uniform(0, 0.5, types)
+    penalty = (penalty + rng.normal(0, 0.02, (types, types))).clip(-0.02, 0.9).round(4)
+    return Colocation(penalty, np.full(types, each), rng.uniform(0, 25, types))
+
+
 def spread(instance: Colocation, types: int) -> tuple[Colocation, np.ndarray]:
     """The same agents as of so many types, most of which have none; and where its own types are."""
     places = np.linspace(0, types - 1, instance.types).astype(int)

@@ -225,7 +225,6 @@ def middle(seed: int) -> Admission:
 
 
 @pytest.mark.slow
-@pytest.mark.sampled(2)
 @pytest.mark.parametrize("seed", seeds(4, 2))
 @pytest.mark.parametrize("least", [0, 3])
 def test_readable_admission_model_has_optimum_of_arrays(seed: int, least: int) -> None:

@@ -246,7 +246,6 @@ def test_largest_of_many_gangs_are_answered() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.sampled(2)
 @pytest.mark.parametrize("some", ranges(400, 10, 20))
 def test_moves_for_gangs_equal_enumeration(some: range) -> None:
     for seed in some:

@@ -71,7 +71,6 @@ IN_TREE = [
 
 
 @pytest.mark.slow
-@pytest.mark.sampled(4)
 @pytest.mark.parametrize("inline", [False, True])
 @pytest.mark.parametrize(("kind", "plugin", "driver"), IN_TREE)
 def test_migrated_volume_counts_toward_csi_driver_limit(

@@ -80,7 +80,6 @@ def test_every_fault_applies_and_names_existing_tests() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.sampled(2)
 @pytest.mark.parametrize("problem", ["admission", "scheduling", "colocation"])
 def test_optima_do_not_depend_on_units(problem: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.syspath_prepend(str(BENCHMARKS))

@@ -85,7 +85,6 @@ def test_fair_skips_program_too_large_for_time_limit() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.sampled(2)
 @pytest.mark.parametrize("limit", [None, 600.0])
 def test_fair_integer_program_equals_enumeration(
     limit: float | None, reference: ModuleType, engines: Callable[..., None]

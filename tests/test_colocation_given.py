@@ -202,7 +202,6 @@ def edge_cases(rng: np.random.Generator, mode: str) -> tuple[np.ndarray, float]:
 
 
 @pytest.mark.slow
-@pytest.mark.sampled(3)
 @pytest.mark.parametrize("mode", ALPHA_MODES)
 def test_gains_and_gain_sets_equal_exact_decimals(mode: str, reference: Any) -> None:
     rng = np.random.default_rng(len(mode))

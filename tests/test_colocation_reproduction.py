@@ -114,7 +114,6 @@ FLIPS: list[tuple[Callable[..., Any], dict[str, Any], dict[str, Any], dict[str, 
 
 
 @pytest.mark.slow
-@pytest.mark.sampled(6)
 @pytest.mark.parametrize(("figure", "options", "others", "claims"), FLIPS)
 def test_cooper_claims_follow_policy_results(
     figure: Callable[..., Any], options: dict[str, Any], others: dict[str, Callable[..., Pairing]],

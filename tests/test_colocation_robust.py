@@ -224,7 +224,6 @@ def test_robust_certificate_names_least_alpha_and_intervals_to_measure() -> None
 
 
 @pytest.mark.slow
-@pytest.mark.sampled(2)
 @pytest.mark.parametrize("options", [{"uncertainty": "certain"}, {"uncertainty": "possible"}])
 def test_check_detects_changed_robust_claim(options: dict[str, Any]) -> None:
     instance = measured()

@@ -82,7 +82,6 @@ def test_deferred_acceptance_matches_figure_5_in_two_rounds() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.sampled(2)
 @pytest.mark.parametrize("many", [False, True])
 @pytest.mark.parametrize("ties", [False, True])
 def test_deferred_acceptance_is_stable_and_proposer_optimal(many: bool, ties: bool) -> None:

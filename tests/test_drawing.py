@@ -106,7 +106,7 @@ def test_svg_points_have_tooltips() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("scale", [pytest.param("linear", marks=pytest.mark.slow), "log", "symlog"])
+@pytest.mark.parametrize("scale", ["linear", "log", "symlog"])
 def test_chart_draws_zeros_and_missing_values_on_every_scale(scale: Any) -> None:
     for x, y in (
         ((1, 2), (0.0, 3.0)),

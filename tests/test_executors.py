@@ -48,7 +48,6 @@ class Calling(Executor):
 
 
 @pytest.mark.slow
-@pytest.mark.sampled(2)
 @pytest.mark.parametrize("pool", [ThreadPoolExecutor, ProcessPoolExecutor])
 def test_executor_pools_give_same_rows_and_survive_a_death(pool: Any) -> None:
     methods = ["GR", "SMR", bad.in_order]
@@ -79,7 +78,6 @@ FAILURES: dict[str, tuple[Any, type[Exception] | None]] = {
 
 
 @pytest.mark.slow
-@pytest.mark.sampled(4)
 @pytest.mark.parametrize("why", FAILURES)
 def test_executor_failure_is_an_error_or_a_failed_row_and_rows_are_kept(
     why: str, tmp_path: Path

@@ -162,7 +162,7 @@ def test_interrupted_frontier_status_is_not_optimal() -> None:
     ("problem", "name"),
     [
         ("colocation", "cooper-1000"),
-        pytest.param("admission", "hines-romano-I", marks=pytest.mark.slow),
+        ("admission", "hines-romano-I"),
         ("market", "groups-100"),
     ],
 )

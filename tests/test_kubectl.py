@@ -138,7 +138,6 @@ def test_failing_or_missing_kubectl_is_an_error(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.sampled(3)
 @pytest.mark.parametrize("last", [["--context"], ["--context", ""], ["--kubeconfig="]])
 def test_empty_kubectl_context_is_refused(tmp_path: Path, last: list[str]) -> None:
     done = plugin("nodes", *last, home=tmp_path, path=fake_kubectl(tmp_path, "exit 7"))

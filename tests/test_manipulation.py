@@ -48,7 +48,6 @@ def chen(e: float) -> Market:
 
 
 @pytest.mark.slow
-@pytest.mark.sampled(3)
 @pytest.mark.parametrize(("name", "method"), TINY.items(), ids=TINY)
 def test_misreport_witness_has_stated_gain_for_one_agent(name: str, method: str) -> None:
     instance = cotenant.read(name)
@@ -249,10 +248,9 @@ def test_misreported_vm_size_limits_true_vms(number: int) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("number", numbers(1500, 5))
-def test_misreport_search_tries_all_job_changes(number: int) -> None:
-    rng, gained = np.random.default_rng(number), 0
-    for _ in range(number):
+def test_misreport_search_tries_all_job_changes() -> None:
+    rng, gained = np.random.default_rng(1500), 0
+    for _ in range(1500):
         jobs = int(rng.integers(2, 5))
         owner, release = rng.integers(0, 2, jobs), np.sort(rng.integers(0, 4, jobs))
         owner[0], length = 0, rng.integers(1, 5, jobs)
@@ -299,7 +297,7 @@ def test_misreport_search_tries_all_job_changes(number: int) -> None:
         assert found.value == max(map(worth, told))
         assert found.gain <= found.gain_at_most
         gained += found.gain > 0
-    assert gained > 0 or number < 20
+    assert gained > 0
 
 
 # Time, Ctrl-C, the command line.

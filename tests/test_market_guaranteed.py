@@ -171,7 +171,6 @@ def test_sharing_frontier_without_useful_amdahl_jobs_is_empty() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.sampled(2)
 @pytest.mark.parametrize("seconds", [1e-6, 0.05])
 def test_guaranteed_search_at_time_limit_is_valid(seconds: float) -> None:
     market = cotenant.read("market/pool-100")

@@ -54,9 +54,6 @@ def pair(**changes: Any) -> Numa:
 
 RUNS = [simulate, simulate_plainly]
 BOTH = pytest.mark.parametrize("run", RUNS, ids=["compiled", "plain"])
-ONE_AND_SLOWLY_ALL = pytest.mark.parametrize(
-    "policy", [POLICIES[1], *(pytest.param(name, marks=pytest.mark.slow) for name in POLICIES)]
-)
 
 
 @BOTH
@@ -158,13 +155,7 @@ def test_simulated_processor_waits_as_m_m_k_queue(servers: int, load: float) -> 
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "law",
-    [
-        "deterministic",
-        *(pytest.param(law, marks=pytest.mark.slow) for law in ("gamma", "lognormal")),
-    ],
-)
+@pytest.mark.parametrize("law", ["deterministic", "gamma", "lognormal"])
 def test_simulated_core_waits_as_pollaczek_khinchine_formula(law: Any) -> None:
     scv = None if law == "deterministic" else 2.0
     server = free(15.0, blades=1, rows=1, columns=1, cores=1, law=law, scv=scv)
@@ -173,7 +164,7 @@ def test_simulated_core_waits_as_pollaczek_khinchine_formula(law: Any) -> None:
 
 
 @pytest.mark.slow
-@ONE_AND_SLOWLY_ALL
+@pytest.mark.parametrize("policy", POLICIES)
 def test_saturated_simulation_serves_rate_of_closed_form(policy: str) -> None:
     server = blade_server(rate=6390.0, refusal_limit=None)
     first = 60_000

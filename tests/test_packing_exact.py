@@ -145,7 +145,6 @@ def test_fuga_solvers_equal_full_enumeration(brute, capped: bool, number: int) -
 
 
 @pytest.mark.slow
-@pytest.mark.sampled(3)
 @pytest.mark.parametrize("alpha", [2.0, 2.5, 5.0])
 def test_exact_comparison_gives_same_play(brute, alpha: float) -> None:
     """Every comparison is forced through whole numbers, and where they do not decide through

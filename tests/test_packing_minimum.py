@@ -145,7 +145,6 @@ def patterns_of(problem: Reduced, kind: int) -> np.ndarray:
 
 
 @pytest.mark.slow
-@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     ("slack", "nodes", "misses"),
     [(0, 200_000, (0, 0)), (1, 200_000, (0, 0)), (40, 200_000, (1, 400)), (400, 200_000, (1, 400)),

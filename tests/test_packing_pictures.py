@@ -45,7 +45,7 @@ def least_share(instance: Packing, total: tuple[int, ...]) -> float:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("capped", [pytest.param(False, marks=pytest.mark.slow), True])
+@pytest.mark.parametrize("capped", [False, True])
 def test_max_utilization_at_least_share_equals_enumeration(brute: ModuleType, capped: bool) -> None:
     rng = np.random.default_rng(31 + capped)
     impossible = 0
@@ -75,7 +75,7 @@ def test_max_utilization_at_least_share_equals_enumeration(brute: ModuleType, ca
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("capped", [False, pytest.param(True, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("capped", [False, True])
 def test_share_frontier_equals_enumeration(brute: ModuleType, capped: bool) -> None:
     rng = np.random.default_rng(41 + capped)
     traded = 0

@@ -50,7 +50,6 @@ def test_rounded_share_keeps_better_second_level() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.sampled(3)
 @pytest.mark.parametrize("unit", [10**5, 10**7, 10**9])
 def test_share_leximin_of_nearly_equal_vms_equals_enumeration(brute, unit: int) -> None:
     rng = np.random.default_rng(unit)

@@ -136,7 +136,6 @@ def drawn(problem: str, rows: list[Row]) -> list[Picture]:
 
 
 @pytest.mark.slow
-@pytest.mark.sampled(8)
 def test_every_method_leaves_picture_record_on_small_instance(problem: str) -> None:
     missing = {
         row["method"]: row["record"]
@@ -159,7 +158,6 @@ def test_picture_record_is_small_valid_json(problem: str) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.sampled(4)
 def test_pictures_of_all_methods_and_seeds_are_valid(problem: str) -> None:
     assert drawn(problem, runs(problem))
 

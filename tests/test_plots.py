@@ -38,7 +38,6 @@ def test_trace_of_exact_method_ends_with_objective_and_bound(
 
 
 @pytest.mark.slow
-@pytest.mark.sampled(8)
 @pytest.mark.parametrize("problem", DRAWN)
 def test_plot_draws_answer_of_every_problem(problem: str, tmp_path: Path) -> None:
     instance = cotenant.read(f"{problem}/tiny")

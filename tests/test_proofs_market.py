@@ -95,7 +95,6 @@ def test_zero_nash_welfare_has_no_tree() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.sampled(3)
 @pytest.mark.parametrize("seed", range(4))
 def test_any_tree_leaves_give_valid_bound_on_nash_welfare(seed: int) -> None:
     """Whatever is near, and whatever prices are: no bound is below the best of whole cores."""

@@ -25,7 +25,6 @@ BUNDLED = ("tiny", "kmeans", "kmeans-hot-memory", "kmeans-hot-blade", "table-4.2
 
 
 @pytest.mark.slow
-@pytest.mark.sampled(2)
 @pytest.mark.parametrize("name", BUNDLED)
 def test_bundled_flows_are_certified_exactly(name: str) -> None:
     for method, levels in (("fluid", 2), ("fluid-power", 1)):

@@ -61,7 +61,6 @@ def test_proved_placement_bound_equals_enumeration(seeds: tuple[int, int]) -> No
 
 
 @pytest.mark.slow
-@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     "first", [0, 50, *(pytest.param(s, marks=pytest.mark.slow) for s in range(100, 1500, 50))]
 )

@@ -292,7 +292,6 @@ def test_plan_page_opens_with_warnings_before_decision(planned: Browser) -> None
 
 
 @pytest.mark.slow
-@pytest.mark.sampled(4)
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("width", [390, 1280])
 def test_plan_page_clips_nothing(planned: Browser, width: int, scheme: str) -> None:

@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 from support.messages import refused
 from support.scheduling_cases import small_instance
-from support.seeds import numbers
 
 import cotenant
 from cotenant.analysis.registry import analysis_of
@@ -37,13 +36,11 @@ LPC = cotenant.read("scheduling/lpc-like")
 
 
 @pytest.mark.slow
-@pytest.mark.sampled(2)
-@pytest.mark.parametrize("number", numbers(300, 40))
 @pytest.mark.parametrize("reading", READINGS)
-def test_compiled_ref_equals_plain_ref_on_random_instances(reading: str, number: int) -> None:
+def test_compiled_ref_equals_plain_ref_on_random_instances(reading: str) -> None:
     rng = np.random.default_rng(1)
     contended = 0
-    for _ in range(number):
+    for _ in range(300):
         instance = small_instance(rng, most=4, jobs=30)
         plain, played = plain_ref(instance, reading=reading), play_ref(instance, reading=reading)
         cotenant.check(instance, played.schedule)
@@ -55,7 +52,7 @@ def test_compiled_ref_equals_plain_ref_on_random_instances(reading: str, number:
         )
         assert [share * scale(instance.organizations) for share in found.phi()] == plain.scaled_phi
         contended += played.contended > 0
-    assert contended > number // 3
+    assert contended > 100
 
 
 def test_ref_values_at_sample_times_equal_values_of_shorter_horizon() -> None:

@@ -68,10 +68,7 @@ PICTURES: list[Picture] = [
 
 
 @pytest.mark.slow
-@pytest.mark.sampled(4)
-@pytest.mark.parametrize(
-    "width", [LEAST_WIDTH, *(pytest.param(w, marks=pytest.mark.slow) for w in WIDTHS[1:])]
-)
+@pytest.mark.parametrize("width", WIDTHS)
 @pytest.mark.parametrize("picture", PICTURES, ids=lambda picture: picture.name)
 def test_picture_texts_are_inside_canvas(picture: Picture, width: float | None) -> None:
     assert outside(picture, width) == []

@@ -66,7 +66,7 @@ class Stated(NamedTuple):
     options: Mapping[str, Any]
 
     def together(self, *names: str) -> Facts:
-        """Entries of a certificate that are hints, of which none is of use without the others."""
+        """Entries of a certificate that are hints for a reader, useful only together."""
         return dict.fromkeys(names, ...) if self.certificate.keys() & {*names} else {}
 
     def echoed(self, *names: str) -> Facts:

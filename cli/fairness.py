@@ -1,4 +1,4 @@
-"""The command `advise fairness`: who is owed what by whom."""
+"""The command `advise fairness`: how much each account of a cluster is owed, and by whom."""
 
 from __future__ import annotations
 

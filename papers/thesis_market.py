@@ -226,7 +226,7 @@ class Times:
         return compare(what, paper, ours, None, beside)
 
     def fractions(self, part: str) -> dict[str, float]:
-        """Mean or variance of F_c of each workload, averaged over its data sizes."""
+        """Mean or variance of each workload's parallel fractions, averaged over its data sizes."""
         found: dict[str, list[float]] = {}
         for entry in fractions(*self.read[:2]):
             found.setdefault(entry.workload, []).append(getattr(entry, part))
@@ -392,7 +392,7 @@ def _is_p3arsec(path: str) -> bool:
 
 
 def _curves(given: Times) -> dict[str, tuple[np.ndarray, np.ndarray]]:
-    """Core counts above 1, ascending, and F_c of each workload (and size, if several)."""
+    """Core counts above 1, ascending, and parallel fractions by workload (and size, if several)."""
     found: dict[str, tuple[np.ndarray, np.ndarray]] = {}
     profile, most_cores, _ = given.read
     for entry in fractions(profile, most_cores):

@@ -90,7 +90,7 @@ def search(
     known: Sequence[Reply] = (),
     clock: Clock,
 ) -> Prices:
-    """Minimize the dual function (1) over prices from 0 to `most`.
+    """Minimize the dual function of the resources' prices, from 0 to `most`.
 
     Parameters
     ----------

@@ -163,9 +163,9 @@ class Shares:
     def completed(
         self, step: Step, need: list[Fraction], gain: list[Fraction] | None = None, money: int = 0
     ) -> Step:
-        """Step with a worth of each type and a price of its time, where it has prices of devices
-        alone: the worth is the least cost of the next step a second beyond a job's `need` (0
-        without need), and at least `gain`. `worth` checks this choice.
+        """Step of a proof with a worth of each type and a price of its time, if it has prices of
+        devices alone: the worth is the least cost of the next step a second beyond a job's `need`
+        (0 without need), and at least `gain`. `worth` checks this choice.
         """
         if "worth" in step:
             return step

@@ -43,7 +43,7 @@ class Gains:
         return found
 
     def willing(self) -> list[list[int]]:
-        """W[a][c], the number of a-agents of the answer that gain by a c-agent."""
+        """Numbers W[a][c] of the a-agents of the answer that gain by a c-agent."""
         willing = [[0] * self.given.size for _ in range(self.given.size)]
         for a, number, better in self.tempted():
             for c in better:

@@ -64,7 +64,7 @@ class Program:
                 self.of[j].append(r)
 
     def sum_of(self, hint: list[int]) -> tuple[dict[int, int], int]:
-        """Sum of rows; the hint names each and, after it, its positive multiplier."""
+        """Sum of rows times positive multipliers, which the hint of a leaf names row by row."""
         total: dict[int, int] = {}
         right = 0
         for r, times in zip(hint[::2], hint[1::2], strict=True):
@@ -100,7 +100,7 @@ class Program:
         return True
 
     def impossible(self, step: Step) -> None:
-        """Refuse unless the hints prove that there is no point: tree, leaves, cuts (see above)."""
+        """Refuse unless tree, leaves and cuts (see above) prove that no integer point exists."""
         for hint in listed(step.get("cuts", []), "cuts"):
             divisor, *rest = wholes(hint, "a cut", None, 0)
             total, right = self.sum_of(rest)

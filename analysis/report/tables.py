@@ -323,8 +323,8 @@ def one_line(text: str, most: int = 200) -> str:
 
 
 def proved(line: Line | Row) -> str:
-    """The status of a row; its gap to its own bound, or that of the first later level that is not
-    proved; and what of it is certified by a proof file that was verified.
+    """Text of a row's status; its gap to its own bound, or that of the first later level without a
+    proof; and the part that a verified proof file certifies.
     """
     levels = line.get("levels") or []
     proof_status = (line.get("proof") or {}).get("proof_status")

@@ -90,7 +90,7 @@ def metrics(
 
 
 def unfairness(found: Reference, psi: Integers) -> float | None:
-    """Delta psi / p_tot of utilities against REF's; None when REF does no work."""
+    """Sum of the differences of utilities from REF's per unit of REF's work; None without work."""
     if found.units == 0:
         return None
     distance = sum(abs(a - b) for a, b in zip(psi.tolist(), found.psi.tolist(), strict=True))

@@ -125,7 +125,7 @@ def curr_fair_share(instance: Scheduling) -> Schedule:
 def direct_contribution(
     instance: Scheduling, *, rng: np.random.Generator | None = None
 ) -> Schedule:
-    """DIRECTCONTR: serve the waiting organization of largest phi - psi, phi being the utility
+    """DIRECTCONTR: serve the waiting organization of largest debt phi - psi, phi being the utility
     earned on its machines.
 
     Source: Skowron and Rzadca, section 7.1 and figure 9, corrected: a job's utility goes to the

@@ -121,7 +121,7 @@ def validate_orderings(orderings: Orderings, organizations: int) -> None:
 
 
 def sample_orderings(orders: list[npt.NDArray[np.int64]]) -> Sampling:
-    """Coalitions met when organizations join in these orders, and their coefficients in N phi."""
+    """Coalitions met when organizations join in these orders, and their coefficients in N x phi."""
     k = len(orders[0])
     count: dict[int, list[int]] = {}
     for order in orders:

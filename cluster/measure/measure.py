@@ -330,7 +330,7 @@ class Profiler:
         return cells
 
     def _with_alone(self, cells: list[Cell]) -> list[Cell]:
-        """Add to some cells the runs alone of every job in them."""
+        """Add to some pairs of jobs the runs alone of every job in them."""
         jobs = sorted({job for cell in cells for job in cell if job >= 0})
         return [*cells, *((job, ALONE) for job in jobs)]
 
@@ -338,7 +338,7 @@ class Profiler:
         return estimate_penalties(self.seen, self.settings.confidence)
 
     def _progress(self, estimates: Estimates) -> dict[Cell, CellProgress]:
-        """Progress of every requested cell of two jobs that has not failed twice."""
+        """Progress of the measurement of each requested pair of jobs that has not failed twice."""
         controls = [(a, CONTROL) for a in range(len(self.jobs))] if self.settings.control else []
         failed = {job for job, other in self.voids if other == ALONE}
         return {
@@ -386,7 +386,7 @@ class Profiler:
 
 
 def _totals(standings: dict[Cell, CellProgress]) -> dict[str, Any]:
-    """Number of finished cells of a campaign, number of all cells, and the widest half width."""
+    """Numbers of finished and of all pairs and jobs of a campaign, and the widest half width."""
     return {
         "done": sum(one.done for one in standings.values()),
         "cells": len(standings),

@@ -387,7 +387,7 @@ class CellProgress:
 
 
 def cell_progress(cell: Cell, estimates: Estimates, half_width: float) -> CellProgress:
-    """Progress of a cell from the intervals of both of its entries."""
+    """Progress of the measurement of a pair from the intervals of both of its penalties."""
     a, c = cell
     alike = np.zeros(estimates.mid.shape, dtype=bool)  # cells whose looks vary as those of this one
     if c == CONTROL:

@@ -131,7 +131,7 @@ def share_program(
     columns = builder.columns(len(width), cost=0.0 if cost is None else cost[chosen] * width)
 
     def of_types(amount: Floats, one: Floats, two: Floats) -> list[Term]:
-        """Coefficients of each placement in the throughput rows of its types over an amount."""
+        """Throughput of each placement for its types, relative to an amount for each type."""
         return [
             (row[first], columns, width * one / amount[first]),
             (row[second[pair]], columns[pair], (width * two / amount[second])[pair]),

@@ -81,7 +81,7 @@ class Assignment:
         self._assign(present)
 
     def _list_entries(self) -> None:
-        """List the agents of each column: an entry per side of a pair or single job, by type."""
+        """List the agents of each column by type: one entry a side of a pair, or single job."""
         apart = ~self.loop
         kind = np.concatenate([self.first, self.second[apart], self.alone])
         order = np.argsort(kind, kind="stable")

@@ -66,7 +66,7 @@ class GainSets:
 
     def among(self, keep: Booleans) -> GainSets:
         """Gain sets of pairings that use only the pairs `keep`, (T, T) and symmetric: each ends
-        after a partner that is left, and is empty without any.
+        after its last partner in `keep`, and is empty without one.
         """
         size = np.zeros_like(self.size)
         for a, order in enumerate(self.order):

@@ -130,7 +130,7 @@ class Mixes:
 
 
 class FixedMixes:
-    """Mixes of types near the best prices, and the types that a program places instead: those
+    """Mixes of types near the best prices, and the types whose mixes a program decides: those
     nearest to a tie, and later those for which another mix proves cheaper.
 
     Attributes

@@ -162,8 +162,8 @@ def equal_parts(instance: Accelerators) -> tuple[TimeShares, TimeShares]:
 
 
 def fairer(instance: Accelerators, one: TimeShares, other: TimeShares, unit: Floats) -> bool:
-    """Whether the worst-off job in units (T,), of those that differ between two answers when the
-    jobs of each are sorted, is better off in the first answer.
+    """Whether the first of two answers is better for the worst-off job in units (T,), of those jobs
+    that differ between the answers when sorted.
     """
     ratios = [throughputs(instance, each) / unit for each in (one, other)]
     orders = [np.argsort(ratio, kind="stable") for ratio in ratios]

@@ -235,8 +235,8 @@ def best_sets(
     worth: Array,
     most: int,
 ) -> tuple[int, float, bool]:
-    """Sets S of jobs for one VM with F(S) - price(S) above `cutoff`; margin and rents as in
-    `margins`.
+    """Sets of jobs for one VM whose total speed less their prices exceeds `cutoff`; margin and
+    rents as in `margins`.
 
     With `collect` all of them; else only sets each better than the ones before, the last being the
     best. Written to start (one more than sets), member and worth = F(S); returns how many, a bound
@@ -480,7 +480,7 @@ def core_prices(
 def margins(
     speed: Array, threads: Array, cores: Array, price: Array, rent: Array, margin: Array
 ) -> float:
-    """Compute margin[j], the gain of job j alone on the VM at these rents minus its price; returns
+    """Compute for each job the gain of it alone on the VM at these rents minus its price; returns
     the rent of all cores.
     """
     jobs, types = speed.shape

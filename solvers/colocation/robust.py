@@ -256,9 +256,9 @@ class _Bisection:
 
 
 def breakpoints(instance: Colocation, above: float = -1.0, upto: float = math.inf) -> list[float]:
-    """0 and the alphas, ascending, at which a possible gain ends: high[a, b] - low[a, c] for b
-    other than c, of pairs that can come about, each as the least float whose decimal is not below
-    it; those above one alpha and at most another.
+    """0 and the alphas, ascending, at which a possible gain ends (high[a, b] - low[a, c] for b
+    other than c, of pairs that can come about), each as the least float whose decimal is not below
+    it; only those above one alpha and at most another.
     """
     found = {0.0}
     for leaves, offered, inside in _differences(instance, above, upto):

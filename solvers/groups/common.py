@@ -90,8 +90,8 @@ def mean_of(instance: Groups, total: int) -> float:
 
 
 def prices_told(instance: Groups, price: Integers, total: int) -> dict[str, Any]:
-    """Integer prices (T,) and their bound for a certificate: decimals of 12 places a job of each
-    type, and the mean over jobs.
+    """Integer prices (T,) and their bound for a certificate: decimals of 12 places for a job of
+    each type, and the mean over jobs.
     """
     return {"prices": (price / UNIT).tolist(), "price_bound": mean_of(instance, total)}
 

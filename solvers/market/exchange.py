@@ -200,8 +200,8 @@ def newton(
 
 
 def _norm(at: Demand, capacity: Floats) -> float:
-    """Merit that a step must lower: Euclidean norm of the excess relative to each server's
-    worth.
+    """Number that each Newton step must lower: Euclidean norm of the excess demand relative to each
+    server's worth.
     """
     worth = at.price * capacity
     return length(at.excess[worth > 0] / worth[worth > 0])

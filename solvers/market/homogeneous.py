@@ -230,8 +230,8 @@ class Search:
         self.settle(elasticity, _SETTLED)
 
     def settle(self, elasticity: float, enough: float) -> None:
-        """Take Newton steps for one elasticity until money and worth differ by `enough` in
-        logarithm.
+        """Take Newton steps for one elasticity until money bid and worth of cores differ by
+        `enough` in logarithm.
         """
         weights = Weights(self.bidders, elasticity, self.price)
         at = weights.at(self.price)

@@ -83,7 +83,7 @@ def stable(task: Task) -> Proof:
 
 
 def egalitarian(task: Task) -> Proof:
-    """Proof of `egalitarian`, as of `stable`."""
+    """Proof of `egalitarian`, made as that of `stable`."""
     _require_stable(task)
     return stable(task)
 
@@ -354,7 +354,7 @@ def _along(carried: Floats, instance: Colocation) -> list[int]:
 
 
 def _dual(given: CheckedColocation, hints: Multipliers, over: int | None = None) -> dict[str, Any]:
-    """Multipliers as a step, over the instance's last decimal or over 1."""
+    """Multipliers as a step of a proof, over the unit of the instance's last decimal or over 1."""
     times = Fraction(over or given.unit * GRID, hints.over)
 
     def parts(number: float) -> int:

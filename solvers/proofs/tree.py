@@ -375,7 +375,7 @@ class _Search:
     def _closes(
         self, dual: Floats | None, objective: int | None, low: Bounds, high: Bounds
     ) -> list[int] | None:
-        """Hint of a leaf if these multipliers close the case in integers; else None."""
+        """Rows with multipliers that close the case in integers, as a leaf; None if they fail."""
         if dual is None:
             return None
         least, most = low.tolist(), high.tolist()  # whole numbers of any size

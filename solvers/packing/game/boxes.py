@@ -188,8 +188,8 @@ class Boxes:
     def _play(
         self, place: int, at: Integers, stop: int, value: Floats, progress: GameProgress, kept: int
     ) -> tuple[list[int], Integers]:
-        """Choices of the players from one position to another, starting at coordinates `at`, and
-        the coordinates they lead to; `value` has the final variances of the last box.
+        """Choices of the players between two positions of the order of moves, from coordinates `at`
+        on, and the coordinates they lead to; `value` has the final variances of the last box.
         """
         sizes = self.sizes(place, stop, at)
         if sum(map(math.prod, sizes.tolist())) > kept and stop - place > 1:

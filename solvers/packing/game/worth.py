@@ -300,7 +300,7 @@ def _tables(
 
 
 def _smallest(unit: tuple[int, ...], owed: tuple[int, ...], most: int) -> list[int]:
-    """Least nonzero |n unit - owed| over n from 0 to the maximum, for each resource."""
+    """Least nonzero deviation |n unit - fair share| for n from 0 to the maximum, by resource."""
     found = []
     for each, due in zip(unit, owed, strict=True):
         middle = due // each if each else 0

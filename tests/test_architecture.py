@@ -485,7 +485,7 @@ BUDGET = {
     "cluster": (12_803, 8_832),
     "papers": (5_827, 4_267),
     "cli": (3_501, 2_389),
-    "tests": (45_378, 35_764),
+    "tests": (45_373, 35_759),
     "benchmarks": (6_944, 5_377),
 }
 """Lines of each layer's Python files, and those of code (without blanks, comments and docstrings):

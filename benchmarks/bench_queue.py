@@ -33,7 +33,7 @@ from cotenant.cluster.run.coordinator import Coordinator
 from cotenant.cluster.run.dispatcher import Ended
 from cotenant.cluster.run.queue_store import QueuedJob, QueueStore
 from cotenant.cluster.run.run import policy_of
-from cotenant.cluster.run.settings import RunSettings
+from cotenant.cluster.run.settings import Settings
 
 ROUNDS = 6
 LIMIT = 1.0
@@ -130,7 +130,7 @@ def main() -> None:
             coordinator = Coordinator(
                 db, ledger.entries(), [], Predictor(profile, "forbid"), fleet,
                 policy_of(method, options, LIMIT),
-                RunSettings(1.0, 0.5, "forbid", alpha=0.03), session,
+                Settings(1.0, 0.5, "forbid"), session, alpha=0.03,
             )  # fmt: skip
             for number in range(1, chosen.epochs + 1):
                 began = time.perf_counter()

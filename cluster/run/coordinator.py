@@ -29,7 +29,7 @@ from ..measure.store import Store, StoredMeasurement
 from .dispatcher import Dispatcher, Ended
 from .placement import WaitingQueue, losses, place
 from .queue_store import Entry, PlacedGroup, QueuedJob, QueueStore, State
-from .settings import RunSettings
+from .settings import Settings
 
 Means = tuple[float | None, float | None, float | None]
 """Mean penalty predicted of the jobs that ended, half of its interval, and mean penalty measured,
@@ -141,6 +141,7 @@ class Coordinator:
     machines : where groups run.
     policy : pairs a batch; see `batches.Policy`.
     settings, session : of this command.
+    alpha : the least gain for which an agent is advised to leave.
     progress : called when something changed.
     tell : called with a line that a person should read.
     """
@@ -153,15 +154,16 @@ class Coordinator:
         predictor: Predictor,
         machines: Dispatcher,
         policy: Policy,
-        settings: RunSettings,
+        settings: Settings,
         session: int,
         *,
+        alpha: float = 0.0,
         progress: Callable[[QueueStatus], None] | None = None,
         tell: Callable[[str], None] | None = None,
     ) -> None:
         self.store, self.queue_store = store, QueueStore(store)
         self.predictor, self.machines = predictor, machines
-        self.settings, self._session = settings, session
+        self.settings, self._session, self._alpha = settings, session, alpha
         self._progress = progress or (lambda status: None)
         self._tell = tell or (lambda line: None)
         self._policy = policy
@@ -232,7 +234,7 @@ class Coordinator:
         clock = time.perf_counter()
         waiting = len(self.jobs.waiting)
         whole = self.predictor.instance()
-        found = place(whole, self._policy, self.jobs, len(free), self.random(), self.settings.alpha)
+        found = place(whole, self._policy, self.jobs, len(free), self.random(), self._alpha)
         if found is None:
             return
         together, agents = found

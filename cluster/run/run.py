@@ -40,7 +40,7 @@ from .coordinator import Coordinator, QueueStatus, Summary
 from .dispatcher import Dispatcher
 from .placement import WaitingQueue, losses, place
 from .queue_store import Entry, QueuedJob, QueueStore, read_queue
-from .settings import RunSettings, Settings
+from .settings import Settings
 
 FALLBACK = "GR"
 """Decides where the chosen method has no answer when its time is up."""
@@ -85,15 +85,6 @@ def policy_of(
         return answer
 
     return policy
-
-
-def settings_of(
-    options: Mapping[str, Any] | None, settings: Settings
-) -> tuple[RunSettings, dict[str, Any]]:
-    """Settings of a queue including those of `agent_options`, and all options."""
-    chosen = dict(options or {})
-    mine = {key: chosen[key] for key in chosen if accepts(agent_options, key)}
-    return RunSettings(**asdict(settings), alpha=agent_options(**mine)), chosen
 
 
 def require_known(jobs: Sequence[QueuedJob], names: Sequence[str]) -> None:
@@ -141,8 +132,8 @@ def run(
     InvalidFile, InvalidInstance, InvalidOption
         The queue, the store or an option is wrong, before any work.
     """
-    wanted, chosen = settings_of(options, settings)
-    policy = policy_of(method, chosen, time_limit)
+    chosen = dict(options or {})
+    policy, alpha = policy_of(method, chosen, time_limit), float(chosen.get("alpha", 0.0))
     jobs = read_queue(queue)
     require_measured(store)
     with ExitStack() as stack:
@@ -151,7 +142,7 @@ def run(
         rows = stack.enter_context(opened(store, new=True))
         profile = profile_of(rows)
         require_known(jobs, profile.names)
-        predictor = Predictor(profile, wanted.voids)
+        predictor = Predictor(profile, settings.voids)
         predictor.instance()
         queue_store = QueueStore(rows)
         queue_store.prepare()
@@ -170,7 +161,7 @@ def run(
         # 3. The machines, if they are of the kind of the one that was measured.
         require_linux()
         topology = read_topology()
-        parts = divided_cpus(topology, local, overlap=wanted.overlap)
+        parts = divided_cpus(topology, local, overlap=settings.overlap)
         seats = [choose_seats(topology, cpus) for cpus in parts]
         for each in seats:
             require_pinning(each)
@@ -186,18 +177,21 @@ def run(
             )
 
         # 4. Epochs, until every job ended.
-        pressure = profile.settings["pressure"] if wanted.pressure is None else wanted.pressure
-        wanted = replace(wanted, pressure=pressure)
+        if settings.pressure is None:
+            settings = replace(settings, pressure=profile.settings["pressure"])
         name = method if isinstance(method, str) else getattr(method, "__name__", "a function")
         session = rows.begin_session(
             rows.last_session()[0],
             machines.now(),
             profile.settings
-            | {"run": asdict(wanted) | {"method": name, "options": chosen, "queue": str(queue)}},
+            | {
+                "run": asdict(settings)
+                | {"alpha": alpha, "method": name, "options": chosen, "queue": str(queue)}
+            },
         )
         coordinator = Coordinator(
-            rows, entered(), left, predictor, machines, policy, wanted, session,
-            progress=progress, tell=tell,
+            rows, entered(), left, predictor, machines, policy, settings, session,
+            alpha=alpha, progress=progress, tell=tell,
         )  # fmt: skip
         return coordinator.run()
 
@@ -232,14 +226,14 @@ def sbatch_script(
         The queue, the store or an option is wrong; or a word of a command, a directory or a file
         holds what is not printable, such as the end of a line.
     """
-    wanted, chosen = settings_of(options, settings)
-    policy = policy_of(method, chosen, time_limit)
+    chosen = dict(options or {})
+    policy, alpha = policy_of(method, chosen, time_limit), float(chosen.get("alpha", 0.0))
     jobs = read_queue(queue, here=False)
     require_measured(store)
     with opened(store) as rows:
         profile = profile_of(rows)
     require_known(jobs, profile.names)
-    whole = Predictor(profile, wanted.voids).instance()
+    whole = Predictor(profile, settings.voids).instance()
     waiting = WaitingQueue(profile.names)
     waiting.arrive(
         Entry(number, job.name, job.job.name, job.rerun, number, 0, "waiting", "")
@@ -249,8 +243,8 @@ def sbatch_script(
     epoch = 0
     while free := -(-len(waiting.waiting) // 2):
         epoch += 1
-        draws = np.random.default_rng([wanted.seed, epoch])
-        found = place(whole, policy, waiting, free, draws, wanted.alpha)
+        draws = np.random.default_rng([settings.seed, epoch])
+        found = place(whole, policy, waiting, free, draws, alpha)
         assert found is not None  # a job waits and a node is free
         for numbers in found[0]:
             lost = [one[0] for one in losses(whole, waiting.kinds(numbers))]

@@ -1,4 +1,4 @@
-"""Settings of a queue: those of the file of `--settings`, and the options of the command."""
+"""Settings of a queue, from the file of `--settings`."""
 
 from __future__ import annotations
 
@@ -28,16 +28,3 @@ class Settings:
     voids: Literal["forbid", "predict"] | None = None
     seed: Annotated[int, AtLeast(0)] = 0
     overlap: bool = False
-
-
-@validate_options
-@dataclass(frozen=True)
-class RunSettings(Settings):
-    """All settings of a queue.
-
-    Attributes
-    ----------
-    alpha : the least gain for which an agent moves.
-    """
-
-    alpha: float = 0.0

@@ -20,7 +20,7 @@ from cotenant.cluster.measure.profiles import Predictor, profile_of
 from cotenant.cluster.measure.store import Store, opened
 from cotenant.cluster.run.coordinator import Coordinator, Summary
 from cotenant.cluster.run.queue_store import QueuedJob, QueueStore
-from cotenant.cluster.run.settings import RunSettings
+from cotenant.cluster.run.settings import Settings
 from cotenant.instances.colocation import Colocation
 from support.fake_machine import SimulatedMachine, simulated_jobs
 
@@ -45,9 +45,8 @@ def lab(path: Path, truth: np.ndarray = TRUTH) -> None:
     measure(simulated_jobs(len(truth)), path, machine=machine, half_width=0.02)
 
 
-def settings(**changes: Any) -> RunSettings:
-    usual = {"epoch": 1.0, "alpha": 0.0}
-    return RunSettings(**{**usual, "pressure": 0.5, "voids": None, "seed": 0, **changes})
+def settings(**changes: Any) -> Settings:
+    return Settings(**{"epoch": 1.0, "pressure": 0.5, **changes})
 
 
 def queued(kinds: Sequence[str]) -> list[QueuedJob]:

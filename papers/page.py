@@ -168,9 +168,9 @@ def _experiment(row: ExperimentRow) -> list[str]:
         columns = [Column("what"), Column("paper"), Column("here"), Column("verdict")]
         lines = [(entry.what, entry.paper, entry.ours, f"{entry.verdict}{refer[entry]}")
                  for entry in shown]  # fmt: skip
-    below = Table("notes", "", (Column(""), Column("note")), notes)
-    tables = [Table(one.name, "", tuple(columns), tuple(lines)), *[below] * bool(notes)]
-    text = "\n".join(table.markdown() for table in tables)
+    below = Table("notes", "", (Column(""), Column("note")), notes).markdown() if notes else ""
+    text = Table(one.name, "", tuple(columns), tuple(lines)).markdown()
+    text += below and "\n" + re.sub(r" *\| *", "|", below)
     typeset = _SYMBOL.sub(lambda found: f"${_LETTERS.get(found[0], found[0])}$", text)
     return [head, f"{what} ({took}).\n", typeset]
 

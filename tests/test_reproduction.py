@@ -232,8 +232,8 @@ def test_reproduction_page_shows_latest_row_of_each_experiment(
     assert name == "page/cooper.md"
     assert (tmp_path / name).read_text() == text
     assert f"]({name}) | 4 |" in page.read_text()
-    assert "| size | 3 | 3 | reproduced (1) |\n\n|  | note |\n| --- | --- |\n| 1 | drawn |" in text
-    assert "| claim | always | never | differs (1) |\n\n|  | note |\n" in text
+    assert "| size | 3 | 3 | reproduced (1) |\n\n||note|\n|---|---|\n|1|drawn|\n" in text
+    assert "| claim | always | never | differs (1) |\n\n||note|\n" in text
     approved(text)
     seconds = sum(row["seconds"] for row in latest(read_rows(out)))
     assert f"| all | 4 | 1 | 1 | 0 | 1 | {seconds:.1f} |" in page.read_text()

@@ -23,8 +23,7 @@ from cotenant.instances.scheduling import Schedule, Scheduling
 from cotenant.instances.scheduling.generators import figure_7
 from cotenant.models.scheduling import Nearness
 from cotenant.solvers.outcome import Status, Stop
-from cotenant.solvers.scheduling.nearest_efficient import most_near
-from cotenant.solvers.scheduling.optimum import worth_of
+from cotenant.solvers.scheduling.optimum import most_near, worth_of
 from cotenant.solvers.scheduling.shapley_schedule import ref, reference
 
 Objective = Literal["utilization", "utility"]

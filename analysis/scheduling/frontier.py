@@ -11,11 +11,12 @@ from ...models.scheduling import Nearness, fluid_bound
 from ...models.scheduling.intervals import Objective
 from ...solvers.outcome import Clock, Outcome, Status, Stop
 from ...solvers.scheduling import simulate
-from ...solvers.scheduling.nearest_efficient import most_near, nearest
 from ...solvers.scheduling.optimum import (
     distance,
     max_utility,
     max_utilization,
+    most_near,
+    nearest,
     worth_of,
 )
 from ...solvers.scheduling.ref_reference import Reading

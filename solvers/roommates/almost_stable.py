@@ -102,28 +102,15 @@ class _Run(MatchingSearch):
     ) -> None:  # fmt: skip
         super().__init__(rank, None, goal, rng, clock)
         self.routes = limits.routes
-        self.searches: list[DeletionSearch] = []
         self.reported = 0.0
 
     def first(self) -> Ranks:
-        search = self.new_search()
-        self.partition = partition_from(search.predecessor)
+        self.proof = DeletionSearch(self.lists, self.place, self.goal)
+        self.partition = partition_from(self.proof.predecessor)
         self.bound = self.partition.bound(self.goal)
-        return search.partner
-
-    def new_search(self) -> DeletionSearch:
-        """New deletion search on the original lists, with a shared node counter."""
-        search = DeletionSearch(self.lists, self.place, self.goal)
-        self.searches.append(search)
-        return search
+        return self.proof.partner
 
     def solve(self) -> None:
-        try:
-            self._solve(self.searches[0])
-        finally:
-            self.nodes = sum(search.nodes for search in self.searches)
-
-    def _solve(self, proof: DeletionSearch) -> None:
         """Increase the number of deletions step by step, with a share of the work spent on better
         matchings, until bound and value meet.
         """
@@ -131,7 +118,7 @@ class _Run(MatchingSearch):
         from .large_neighborhood import STEP, Improver
 
         attempts, owed = None, 0  # owed: work on the proof that is due before the next attempt
-        limit = self.bound
+        proof, limit = self.proof, self.bound
         proof.start(limit, 0)
         while self.value > self.bound:
             self._look_at_the_clock(f"are {limit} enough?")
@@ -148,7 +135,7 @@ class _Run(MatchingSearch):
                 self.raise_bound(limit, "a better bound")
                 proof.start(limit, 0)
             if attempts is None and outcome == PAUSED and "neighborhoods" in self.routes:
-                improver = Improver(self.new_search(), self)
+                improver = Improver(DeletionSearch(self.lists, self.place, self.goal), self)
                 attempts = improver.attempts()
             while attempts is not None and owed <= 0 and self.value > self.bound:
                 self._look_at_the_clock(f"are {limit} enough?")

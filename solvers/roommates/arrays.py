@@ -69,7 +69,7 @@ class Stack(NamedTuple):
     which agents are looked at. predecessors, ranks : partitions, the last row for trials. parties :
     odd ones and singles. candidates : an agent for each pair that may be deleted with its
     predecessor. cursor : viable candidates, all candidates, next one. deleted : agent, its
-    position, the position in the other's list. state : depth, phase, nodes, least depth, eager.
+    position, the position in the other's list. state : depth, phase, least depth, eager.
     """
 
     kept: Ints

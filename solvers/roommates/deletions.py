@@ -43,7 +43,7 @@ class DeletionSearch:
             counts=np.zeros(4, dtype=np.int64), table_counts=np.zeros(4, dtype=np.int64),
         )  # fmt: skip
         self._stack = self._stack_of(0)
-        self.nodes = self.work = 0
+        self.work = 0
         self.reduce()
 
     def _stack_of(self, limit: int) -> Stack:
@@ -58,7 +58,7 @@ class DeletionSearch:
             candidates=np.empty((depths, agents), dtype=np.int32),
             cursor=np.zeros((depths, 3), dtype=np.int64),
             deleted=np.zeros((depths, 3), dtype=np.int64),
-            state=np.zeros(5, dtype=np.int64),
+            state=np.zeros(4, dtype=np.int64),
         )
 
     def _at(self, depth: int) -> Partition:
@@ -176,7 +176,7 @@ class DeletionSearch:
             self.partition = partition
         self._limit, self._target = limit, target
         self._stack.order[:] = np.arange(self._lists.agents) if order is None else order
-        self._stack.state[:] = 0, 0, 0, least, order is not None
+        self._stack.state[:] = 0, 0, least, order is not None
 
     def run(self, budget: int) -> int:
         """Continue the search for about `budget` units of work (three nanoseconds each): FOUND,
@@ -186,8 +186,6 @@ class DeletionSearch:
             self._lists, self._stack, self._limit, self._target, self._weight, budget, self._work
         )
         self.work += int(self._work.counts[2]) + 1
-        self.nodes += int(self._stack.state[2])
-        self._stack.state[2] = 0
         return int(outcome)
 
     def accept(self) -> list[Pair]:

@@ -405,7 +405,7 @@ def _candidates(
     # 3. order the others by their gain, up or down, the kept ones behind them
     viable = 0
     for step in range(smallest, 4):
-        gain = step if stack.state[4] == 1 else 3 + smallest - step
+        gain = step if stack.state[3] == 1 else 3 + smallest - step
         for c in range(total):
             if gains[c] == gain:
                 scratch[8, viable] = candidates[c]
@@ -424,7 +424,7 @@ def _candidates(
 def search(
     lists: Lists, stack: Stack, limit: int, target: int, weight: int, budget: int, work: Work
 ) -> int:
-    """Depth-first search for state[3] to `limit` deletions that leave at most `target` odd parties
+    """Depth-first search for state[2] to `limit` deletions that leave at most `target` odd parties
     (singles times weight).
 
     Every such set of deletions contains a pair of any stable partition, as deleting others leaves
@@ -439,11 +439,10 @@ def search(
     while True:
         # 1. a new node: found, paused, or its pairs to branch on
         if state[1] == ENTER:
-            if depth >= state[3] and parties[depth, 0] + weight * parties[depth, 1] <= target:
+            if depth >= state[2] and parties[depth, 0] + weight * parties[depth, 1] <= target:
                 return FOUND
             if counts[2] > budget:
                 return PAUSED
-            state[2] += 1
             viable, total = _candidates(lists, stack, depth, limit, target, weight, work)
             cursor[depth, 0] = viable
             cursor[depth, 1] = total

@@ -12,7 +12,6 @@ from ..incumbent import Incumbent
 from ..outcome import Clock, Stop
 from ..routes import Routed
 from .arrays import Ranks
-from .deletions import Pair
 from .partition import Goal, StablePartition, perfect_matching
 from .ranks import blocking_pairs, lists_of, mutual_ranks, valid_partner
 
@@ -37,7 +36,8 @@ class AlmostStable:
     ----------
     partner : (n,), -1 = without partner; None when the goal is a perfect matching and there is
         none.
-    blocking : (k, 2), its blocking pairs, i < j, recounted on the lists given.
+    blocking : (k, 2), its blocking pairs, i < j, recounted on the lists given; without them it is
+        stable.
     value : how many; None without a matching.
     bound : no matching of the goal has fewer: proved by the partition, and then by every number in
         `finished`.
@@ -46,8 +46,6 @@ class AlmostStable:
     stop : finished, time_limit or interrupted.
     partition : the stable partition of the instance.
     finished : the numbers k for which the search has proved that k blocking pairs are not enough.
-    nodes : sets of deletions looked at, in the proof and in the search for better matchings.
-    trace : (seconds, value, bound), one for every better matching or bound.
     tie_breaking : for lists with ties (`fewest_with_ties`), ranks under which the matching blocks
         no more; None without ties.
     unsettled : the agents whose ties could unsettle `partition`: each lowers its bound by one.
@@ -62,15 +60,8 @@ class AlmostStable:
     stop: Stop
     partition: StablePartition
     finished: tuple[int, ...] = ()
-    nodes: int = 0
-    trace: tuple[tuple[float, int, int], ...] = ()
     tie_breaking: Ranks | None = None
     unsettled: tuple[int, ...] = ()
-
-    @property
-    def deleted(self) -> tuple[Pair, ...]:
-        """Pairs whose deletion makes `partner` stable: its blocking pairs."""
-        return tuple((int(i), int(j)) for i, j in self.blocking)
 
 
 class TimeUp(Exception):
@@ -101,7 +92,6 @@ class MatchingSearch(Incumbent[Ranks, int]):
         self.place, self.better, self.goal, self.rng = place, better, goal, rng
         self.lists = lists_of(place)
         self.finished: list[int] = []
-        self.nodes = 0
 
     def first(self) -> Ranks:
         """Compute the stable partition, its bound, and a matching that may be partial."""
@@ -166,10 +156,6 @@ class MatchingSearch(Incumbent[Ranks, int]):
             stop=self.stop,
             partition=self.partition,
             finished=tuple(self.finished),
-            nodes=self.nodes,
-            trace=tuple(
-                (now, int(value or 0), int(bound or 0)) for now, value, bound in self.clock.trace
-            ),
         )
 
     def completed(self, partner: Ranks) -> Ranks | None:

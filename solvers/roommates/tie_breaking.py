@@ -61,14 +61,14 @@ class TieSearch:
     unsettled : the agents whose lists have to stay as they are for that partition to be stable
         whatever the others' are.
     found : whether a tie-breaking and deletions have been found.
-    nodes, work : partitions branched on, and partitions looked at.
+    work : partitions looked at.
     best, best_rank : the least deletions and half odd parties seen together, and the tie-breaking
         in which.
     """
 
     def __init__(self, lists: WeakLists, start: Ranks, goal: Goal) -> None:
         self.rank = start.copy()
-        self.nodes = self.work = 0
+        self.work = 0
         self.found = False
         self._lists = lists
         self._table = DeletionSearch(lists_of(self.rank), self.rank, goal)
@@ -114,7 +114,6 @@ class TieSearch:
         child's, and PAUSE in between.
         """
         value = self._reduce()
-        self.nodes += 1
         if deleted + value / 2 < self.best:
             self.best, self.best_rank = deleted + value / 2, self.rank.copy()
         self.found = value == 0

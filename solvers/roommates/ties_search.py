@@ -154,11 +154,10 @@ class _Run(MatchingSearch):
         while self.open:
             limit = self.bound
             search.begin(limit)
-            nodes, ended = search.nodes, False
+            ended = False
             while not ended and search.work < end and not self.clock.expired:
                 ended = search.run(LOOK)
                 self.report(f"are {limit} enough?")
-            self.nodes += search.nodes - nodes
             if not ended:
                 return
             if search.found:

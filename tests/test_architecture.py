@@ -475,8 +475,8 @@ def test_public_functions_and_classes_have_a_docstring() -> None:
 
 
 BUDGET = {
-    "solvers": (39_118, 25_690),
-    "analysis": (19_425, 13_228),
+    "solvers": (39_074, 25_655),
+    "analysis": (19_426, 13_229),
     "instances": (21_028, 13_963),
     "models": (5_194, 3_307),
     "verify": (4_823, 3_508),
@@ -485,7 +485,7 @@ BUDGET = {
     "cluster": (12_754, 8_802),
     "papers": (5_827, 4_267),
     "cli": (3_501, 2_389),
-    "tests": (45_372, 35_758),
+    "tests": (45_371, 35_757),
     "benchmarks": (6_944, 5_377),
 }
 """Lines of each layer's Python files, and those of code (without blanks, comments and docstrings):

@@ -21,7 +21,8 @@ from cotenant.instances.packing.game import FairShare, min_utilization, skewness
 from cotenant.instances.packing.generators import paper_example, vm_types
 from cotenant.instances.problem import InvalidOption, write
 from cotenant.solvers.outcome import Clock, Status, Stop
-from cotenant.solvers.packing.fixed_servers import UNCAPPED
+from cotenant.solvers.packing import fixed_servers
+from cotenant.solvers.packing.fixed_servers import UNCAPPED, combinations
 from cotenant.solvers.packing.game import joint
 from cotenant.solvers.packing.game.algorithm_1 import fuga_algorithm_1
 from cotenant.solvers.packing.game.joint import joint_optimum
@@ -113,6 +114,19 @@ def test_strategies_of_paper_example_are_top_three_in_move_order() -> None:
         == 0.75
     )
     assert game.player.tolist() == [1, 0]
+
+
+@pytest.mark.parametrize("rows", [1, 2, 5, 2**16])
+def test_combinations_in_tables_of_any_size_equal_enumeration(
+    rows: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(fixed_servers, "MOST_ROWS", rows)
+    demand, cap, free = np.array([[1, 2], [3, 0], [2, 1]]), np.array([3, UNCAPPED, 4]), [12, 9]
+    every = np.array(list(np.ndindex(4, 5, 5)))
+    right = every[((every @ demand) <= free).all(axis=1)]
+    assert (
+        np.concatenate(list(combinations(demand, cap, np.array(free)))).tolist() == right.tolist()
+    )
 
 
 @pytest.mark.parametrize("pair", PAYOFFS)

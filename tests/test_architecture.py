@@ -485,7 +485,7 @@ BUDGET = {
     "cluster": (12_754, 8_802),
     "papers": (5_827, 4_267),
     "cli": (3_501, 2_389),
-    "tests": (45_371, 35_757),
+    "tests": (45_385, 35_769),
     "benchmarks": (6_944, 5_377),
 }
 """Lines of each layer's Python files, and those of code (without blanks, comments and docstrings):

@@ -71,7 +71,7 @@ def test_table_of_hostile_text_is_printable_in_every_format() -> None:
     cells = (HOSTILE, (1.5, HOSTILE), [HOSTILE])
     table = Table("t", HOSTILE, columns, (cells,), caption=HOSTILE, notes=(HOSTILE,))
     stream = io.StringIO()
-    Console(file=stream, width=400, markup=False).print(fitted(table, None).drawn)
+    Console(file=stream, width=400, markup=False).print(fitted(table, None)[0])
     for form in (stream.getvalue(), table.csv(), table.latex(), table.markdown()):
         assert not COMMANDS.search(form)
         assert "x1b" in form, "it is shown, not dropped"

@@ -12,6 +12,7 @@ import math
 from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from ...solvers.outcome import AGREE, agree
 from ..metric import Metric, Sense
@@ -128,20 +129,14 @@ def proof_profile(seconds: Values) -> dict[str, list[tuple[float, float]]]:
     return found
 
 
-@dataclass(frozen=True)
-class Mean:
-    """Shifted geometric mean with the instances that it covers.
-
-    Attributes
-    ----------
-    value : the mean; None over nothing.
-    count : how many instances it is over.
-    negative : how many of their values were below 0 and counted as 0.
+class Mean(NamedTuple):
+    """Shifted geometric mean (None over nothing), the number of instances that it is over, and the
+    number of their values that were below 0 and counted as 0.
     """
 
     value: float | None
     count: int
-    negative: int = 0
+    negative: int
 
 
 @dataclass(frozen=True)

@@ -58,13 +58,14 @@ def print_tables(
         table = table.only(columns) if columns else table
         if form in (Form.TABLE, Form.WIDE):
             letters = in_ascii if screen.options.ascii_only else str
-            shown = fitted(table, screen.width if form is Form.TABLE else None, letters)
-            screen.print(shown.drawn)
+            across = screen.width if form is Form.TABLE else None
+            drawn, left_out = fitted(table, across, letters)
+            screen.print(drawn)
             for note in (table.caption, *table.notes):
                 if note:
                     screen.print(letters(note), highlight=False)
-            if shown.left_out:
-                names = ", ".join(shown.left_out)
+            if left_out:
+                names = ", ".join(left_out)
                 line = f"left out at {screen.width} columns: {names} (all: --format wide)"
                 screen.print(line, highlight=False)
             continue

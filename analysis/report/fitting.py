@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
@@ -24,18 +24,11 @@ _GLUED = "\u00a0"
 """Holds a number and its unit together while lines are made."""
 
 
-@dataclass(frozen=True)
-class Fitted:
-    """Table fitted to a terminal, with the headings of the columns left out."""
-
-    drawn: RichTable
-    left_out: tuple[str, ...]
-
-
 def fitted(
     table: Table, width: int | None, letters: Callable[[str], str] = lambda text: text
-) -> Fitted:
-    """Fit a table to `width` terminal columns; without a width it keeps its natural size.
+) -> tuple[RichTable, tuple[str, ...]]:
+    """Fit a table to `width` terminal columns, and return it with the headings of the columns left
+    out; without a width it keeps its natural size.
 
     Columns with a rank are left out first, the highest rank before the others; what is still too
     wide then is stacked: each row becomes a block of names and values. `letters` writes a text in
@@ -49,7 +42,7 @@ def fitted(
         for number, column in enumerate(columns)
     ]
     if width is None:
-        return Fitted(_drawn(table, cells, [cell.natural for cell in cells], tight=False), ())
+        return _drawn(table, cells, [cell.natural for cell in cells], tight=False), ()
     shown, left_out = list(cells), []
     while sum(cell.least for cell in shown) + _overhead(len(shown), tight=True) > width:
         ranked = max(shown, key=lambda cell: cell.column.rank, default=None)
@@ -60,12 +53,12 @@ def fitted(
     ranked_any = any(cell.column.rank for cell in cells)
     needed = sum(cell.least if ranked_any else cell.readable for cell in shown)
     if needed + _overhead(len(shown), tight=True) > width and table.heading and len(shown) > 1:
-        return Fitted(_stacked(table, shown, width), tuple(left_out))
+        return _stacked(table, shown, width), tuple(left_out)
     in_order = tuple(cell.column.name for cell in cells if cell.column.name in left_out)
     natural = [cell.natural for cell in shown]
     tight = sum(natural) + _overhead(len(shown), tight=False) > width
     widths = _shared(shown, width - _overhead(len(shown), tight=tight)) if tight else natural
-    return Fitted(_drawn(table, shown, widths, tight=tight), in_order)
+    return _drawn(table, shown, widths, tight=tight), in_order
 
 
 class _Cells:
@@ -147,7 +140,7 @@ def _stacked(table: Table, cells: Sequence[_Cells], width: int) -> RichTable:
         rows += [(cell.column.name, text) for cell, text in named if text]
     columns = (Column("name", bold=True, wrap=False), Column("value"))
     stack = Table(table.name, table.title, columns, tuple(rows), heading=False)
-    return fitted(stack, width).drawn
+    return fitted(stack, width)[0]
 
 
 def _glued(text: str) -> str:

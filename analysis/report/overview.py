@@ -24,14 +24,6 @@ MOST_TABLES = 8
 """With more instances of a problem the command line prints the overview alone."""
 
 
-def by_problem(lines: Sequence[Line]) -> dict[str, list[Line]]:
-    """The lines of `Comparison.summary` by problem."""
-    found: dict[str, list[Line]] = {}
-    for line in lines:
-        found.setdefault(line["problem"], []).append(line)
-    return found
-
-
 @validate_options
 def overview_tables(
     comparison: Comparison,
@@ -44,7 +36,9 @@ def overview_tables(
     The tables of instances are left out for a problem with more than MOST_TABLES. `sources`: as of
     `comparison_tables`; `against`: as of `significance.significance`.
     """
-    groups = by_problem(comparison.summary())
+    groups: dict[str, list[Line]] = {}
+    for line in comparison.summary():
+        groups.setdefault(line["problem"], []).append(line)
     counts = {problem: len(aggregate.instance_keys(lines)) for problem, lines in groups.items()}
     shown = [
         table

@@ -12,7 +12,7 @@ from ..frontier import PriceFrontier, PricePoint
 from ..metric import Metric
 from ..run.rows import Line
 from .aggregate import label
-from .picture import Chart, Scale, Series, Style
+from .picture import Chart, Series, Style
 
 _SQUEEZED = 1000.0
 """A metric that counts and reaches beyond this has an axis logarithmic but around 0."""
@@ -61,45 +61,27 @@ def price_chart(
     named = _together(  # 3. All series of the chart.
         [(x, y, method, tip) for (method, x, y, _), tip in zip(points, tips, strict=True)]
     )
+    bounds = _bounds(frontier.points, sign, efficient, across)
+    best = [(_across(point), point.value) for point in proved]
+    x, y, names, tips = zip(*named, strict=True) if named else ((),) * 4
     series = (
-        _series(
-            "proved: nothing better is possible",
-            _bounds(frontier.points, sign, efficient, across),
-            "step",
-            strong=True,
-        ),
+        _series("proved: nothing better is possible", bounds, "step", strong=True),
         _series("found", found, "step+points"),
-        _series(
-            "found and proved best",
-            [(_across(point), point.value) for point in proved],
-            "points",
-            strong=True,
-        ),
+        _series("found and proved best", best, "points", strong=True),
         *(
             _series(f"{kind}: found", _found(others, sign, efficient), "step+points")
             for kind, others in frontier.beside
         ),
-        Series(
-            "methods, mean over seeds",
-            _column(named, 0),
-            _column(named, 1),
-            "points",
-            _column(named, 2),
-            _column(named, 3),
-        ),
+        Series("methods, mean over seeds", x, y, "points", names, tips),
     )
-    shown = set(_column(points, 0))
+    shown = {method for method, *_ in points}
     missing = [line for line in lines if label(line) not in shown]
+    wide = fair.digits == 0 and across and max(map(abs, across)) > _SQUEEZED
     return Chart(
-        name=name,
-        title=title,
-        x_label=_axis(fair),
-        y_label=_axis(efficient),
-        series=tuple(entry for entry in series if entry.x),
-        alt=_alt(fair, efficient, proved, points),
-        x_scale=_scale(fair, across),
+        name, title, _axis(fair), _axis(efficient), tuple(entry for entry in series if entry.x),
+        _alt(fair, efficient, proved, points), x_scale="symlog" if wide else "linear",
         note=_note(frontier, fair, sign, len(proved), lines, missing),
-    )
+    )  # fmt: skip
 
 
 def _direction(frontier: PriceFrontier, fair: Metric) -> int:
@@ -127,14 +109,8 @@ def _together(
     for several in groups.values():
         names = [name for _, _, name, _ in several]
         lines = [", ".join(names[start : start + 3]) for start in range(0, len(names), 3)]
-        found.append(
-            (
-                several[0][0],
-                several[0][1],
-                ",\n".join(lines),
-                "; ".join(tip for _, _, _, tip in several),
-            )
-        )
+        tips = "; ".join(tip for _, _, _, tip in several)
+        found.append((*several[0][:2], ",\n".join(lines), tips))
     return found
 
 
@@ -194,22 +170,14 @@ def _series(
 ) -> Series:
     known = [(x, y) for x, y in points if x is not None]
     tips = tuple(f"{name}: {x:.6g}, {y:.6g}" for x, y in known)
-    return Series(name, _column(known, 0), _column(known, 1), style, tips=tips, strong=strong)
-
-
-def _column(points: Sequence[Sequence[Any]], place: int) -> tuple[Any, ...]:
-    return tuple(point[place] for point in points)
+    x, y = zip(*known, strict=True) if known else ((), ())
+    return Series(name, x, y, style, tips=tips, strong=strong)
 
 
 def _axis(metric: Metric) -> str:
     unit = f" [{metric.unit}]" if metric.unit else ""
     better = {"min": " (less is better)", "max": " (more is better)"}.get(metric.sense, "")
     return f"{metric.label}{unit}{better}"
-
-
-def _scale(metric: Metric, values: Sequence[float]) -> Scale:
-    wide = metric.digits == 0 and values and max(map(abs, values)) > _SQUEEZED
-    return "symlog" if wide else "linear"
 
 
 def _runs(line: Line) -> str:

@@ -8,7 +8,7 @@ from functools import cache
 from typing import Annotated, Any
 
 import typer
-from typer.core import TyperCommand, TyperGroup
+from typer.core import TyperGroup
 
 from ..analysis.report.console import open_missing_streams, quiet_stdout, say
 from ..instances.problem.errors import (
@@ -36,7 +36,7 @@ from . import (
 from .codes import BAD_INPUT, DONE, INTERRUPTED, NO_ANSWER, kept
 from .command import command as as_command
 from .completion import prepare
-from .help import Generators, Readers, Sections, examples_of, option_hint, usage_lines
+from .help import Listing, Sections, examples_of, option_hint, usage_lines
 
 app = typer.Typer(
     name="cotenant",
@@ -142,9 +142,9 @@ def _commands_of(group: str) -> Any:
     return typer.main.get_group(inner).commands
 
 
-LISTING: dict[str, type[TyperCommand]] = {"generate": Generators, "convert": Readers}
 for name, command in COMMANDS.items():
-    app.command(name, epilog=examples_of(name), cls=LISTING.get(name))(as_command(command))
+    kind = Listing if name in ("generate", "convert") else None
+    app.command(name, epilog=examples_of(name), cls=kind)(as_command(command))
 for group, (words, _) in GROUPS.items():
     app.add_typer(typer.Typer(cls=_Group, help=words, no_args_is_help=True), name=group)
 

@@ -21,16 +21,6 @@ class Shell(StrEnum):
     FISH = "fish"
 
 
-def script(shell: Shell) -> str:
-    """Return the shell code that completes `cotenant`."""
-    from typer.completion import get_completion_script  # type: ignore[attr-defined]
-
-    found: str = get_completion_script(
-        prog_name="cotenant", complete_var=VARIABLE, shell=shell.value
-    )
-    return found
-
-
 def prepare() -> None:
     """Set up the command line to answer the completion requests of a shell."""
     if VARIABLE in os.environ:

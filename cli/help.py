@@ -83,28 +83,25 @@ class Sections(TyperGroup):
                 formatter.write_dl([(name, one.get_short_help_str(room)) for name, one in rows])
 
 
-class Generators(TyperCommand):
-    """A command whose help lists the generators of all problems with their options."""
+class Listing(TyperCommand):
+    """Command whose help lists the generators of all problems (`generate`), or the formats that are
+    read (`convert`), with their options.
+    """
 
     def format_epilog(self, ctx: Any, formatter: Any) -> None:
-        """Write a help section of generators for each problem, then the examples."""
+        """Write help sections of generators or formats, then the examples."""
         from ..instances.problem import PROBLEM_NAMES, problem_named
-
-        for problem in PROBLEM_NAMES:
-            with formatter.section(f"Kinds of {problem}, and their options"):
-                formatter.write_dl(_with_options(problem_named(problem).generators))
-        super().format_epilog(ctx, formatter)
-
-
-class Readers(TyperCommand):
-    """A command whose help lists the formats that are read with their options."""
-
-    def format_epilog(self, ctx: Any, formatter: Any) -> None:
-        """Write a help section of file formats, then the examples."""
         from ..instances.problem.registry import known_formats
 
-        with formatter.section("Formats, and their options"):
-            formatter.write_dl(_with_options(known_formats()))
+        sections = {"Formats, and their options": known_formats()}
+        if self.name == "generate":
+            sections = {
+                f"Kinds of {problem}, and their options": problem_named(problem).generators
+                for problem in PROBLEM_NAMES
+            }
+        for title, functions in sections.items():
+            with formatter.section(title):
+                formatter.write_dl(_with_options(functions))
         super().format_epilog(ctx, formatter)
 
 

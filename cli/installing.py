@@ -12,7 +12,7 @@ from ..analysis.report.console import say, waiting
 from ..instances.problem.errors import InvalidFile, InvalidOption
 from ..instances.problem.lookup import PROBLEM_NAMES
 from .codes import leave_interrupted
-from .completion import Shell, script
+from .completion import VARIABLE, Shell
 
 
 def completion(shell: Shell) -> None:
@@ -27,7 +27,10 @@ def completion(shell: Shell) -> None:
     ----------
     shell : the shell
     """
-    typer.echo(script(shell))
+    from typer.completion import get_completion_script  # type: ignore[attr-defined]
+
+    code = get_completion_script(prog_name="cotenant", complete_var=VARIABLE, shell=shell.value)
+    typer.echo(code)
 
 
 WARMING: tuple[str, ...] = (

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,8 +20,7 @@ from ..report.picture_data import (
     alike,
     evenly,
     extremes,
-    first_drawn,
-    map_by_method,
+    map_by_name,
     means,
     records_by_method,
     rounded,
@@ -35,6 +34,9 @@ from .trees import play_of, tree_table
 
 MOST_SERVERS, MOST_USERS, MOST_RESOURCES = 100, 40, 4
 """More servers are drawn by this many quantiles; of more users or resources the first are drawn."""
+
+_NAMED = "user", ("users", "of_users")
+"""Axis of the maps, and the keys of a record for `map_by_name`."""
 
 MOST_PLAYERS, MOST_COMBINATIONS = 20, 20_000
 """Of larger games no tree is looked for: that must not take longer than the run it is kept with."""
@@ -203,8 +205,9 @@ def _which(fixed: int | None, by_method: Records) -> str:
 def _share_map(by_method: Records) -> Picture:
     values = means(by_method, "shares")
     poorest = extremes({method: min(row) for method, row in values.items()}, ".4f")
-    return _user_map("dominant-shares", "Dominant share of each user", "dominant share", by_method,
-        values, f"Share of the poorest user: {poorest}.")  # fmt: skip
+    title = "Dominant share of each user"
+    return map_by_name("dominant-shares", title, *_NAMED, by_method, values, "dominant share",
+        f"{title}, by method. Share of the poorest user: {poorest}.")  # fmt: skip
 
 
 def _vm_map(by_method: Records) -> Picture:
@@ -213,23 +216,8 @@ def _vm_map(by_method: Records) -> Picture:
     placed = means(by_method, "vms")
     total = extremes({method: sum(row) for method, row in placed.items()})
     title = "VMs placed, beside those wanted" if asked else "VMs placed for each user"
-    found = f"VMs of all of them: {total}."
-    return _user_map("vms-placed", title, "VMs", by_method, asked | placed, found)
-
-
-def _user_map(
-    name: str,
-    title: str,
-    what: str,
-    by_method: Records,
-    values: Mapping[str, tuple[float | None, ...]],
-    finding: str,
-) -> Picture:
-    first = next(iter(by_method.values()))[0]
-    note = first_drawn(by_method, len(first["users"]), first["of_users"], "users")
-    return map_by_method(
-        name, title, "user", first["users"], values, what, f"{title}, by method. {finding}", note
-    )
+    return map_by_name("vms-placed", title, *_NAMED, by_method, asked | placed, "VMs",
+        f"{title}, by method. VMs of all of them: {total}.")  # fmt: skip
 
 
 @dataclass(frozen=True)

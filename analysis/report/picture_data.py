@@ -252,8 +252,20 @@ def bars_by_method(
     return Chart(name, title, *labels, series, alt, note=note)
 
 
-def first_drawn(by_method: Records, shown: int, total: int, what: str) -> str:
-    """Note on which of several seeds a map shows, and what is left out."""
+def map_by_name(
+    name: str, title: str, axis: str, keys: tuple[str, str], by_method: Records,
+    values: Mapping[str, Sequence[float | None]],
+    what: str, alt: str, *, center: float | None = None,
+) -> HeatMap:  # fmt: skip
+    """Heat map of values of the users or organizations that a record names, a row per method.
+
+    Parameters
+    ----------
+    keys : of the names in a record, and of the number that there are, of which the first are drawn.
+    """
+    first = next(iter(by_method.values()))[0]
+    names, total = first[keys[0]], first[keys[1]]
     seeded = any(len(records) > 1 for records in by_method.values())
-    left_out = f"The first {shown} of {total} {what} are drawn." if total > shown else ""
-    return joined("Means over the seeds." if seeded else "", left_out)
+    left_out = f"The first {len(names)} of {total} {axis}s are drawn." if total > len(names) else ""
+    note = joined("Means over the seeds." if seeded else "", left_out)
+    return map_by_method(name, title, axis, names, values, what, alt, note, center=center)

@@ -22,8 +22,7 @@ from ..report.picture_data import (
     Records,
     alike,
     extremes,
-    first_drawn,
-    map_by_method,
+    map_by_name,
     means,
     records_by_method,
     rounded,
@@ -34,6 +33,9 @@ from ..run.rows import Row
 
 LARGE = 1e5
 """Larger numbers are drawn in thousands, millions, ..."""
+
+_NAMED = "organization", ("names", "organizations")
+"""Axis of the maps, and the keys of a record for `map_by_name`."""
 
 Floats = np.ndarray[Any, np.dtype[np.float64]]
 
@@ -176,12 +178,12 @@ def _debt_chart(method: str, entry: Record) -> Chart:
 
 def _owed_map(by_method: Records) -> HeatMap:
     values, word = _in_units(means(by_method, "owed"))
-    most = {method: float(row.max()) for method, row in values.items()}
-    return _map(
-        "owed", "Who is owed what at the horizon", f"owed: what is due less what it got [{word}]",
-        by_method, values,
+    most = extremes({method: max(row) for method, row in values.items()}, ".4g")
+    return map_by_name(
+        "owed", "Who is owed what at the horizon", *_NAMED, by_method, values,
+        f"owed: what is due less what it got [{word}]",
         "What each organization is due (phi) less what it got (psi) at the horizon, by method. "
-        f"Most owed to one, in {word}: {extremes(most, '.4g')}.", 0.0,
+        f"Most owed to one, in {word}: {most}.", center=0.0,
     )  # fmt: skip
 
 
@@ -197,37 +199,22 @@ def _share_map(by_method: Records) -> HeatMap:
     text = "What each organization got of the utility it contributed, psi over phi, by method."
     if worst:
         text += f" Of the worst served organization: {extremes(worst, '.3g')}."
-    return _map(
-        "psi-over-phi", "What each organization got of what it is due",
-        "what it got over what is due", by_method, values, text, 1.0,
+    shown = {method: row.tolist() for method, row in values.items()}
+    return map_by_name(
+        "psi-over-phi", "What each organization got of what it is due", *_NAMED, by_method, shown,
+        "what it got over what is due", text, center=1.0,
     )  # fmt: skip
 
 
 def _utility_map(by_method: Records) -> HeatMap:
     values, word = _in_units(means(by_method, "psi"))
-    total = {method: float(row.sum()) for method, row in values.items()}
-    return _map(
-        "utilities", "Utility of each organization", f"utility [{word}]", by_method, values,
-        f"Utility psi_sp of each organization, by method. In all, in {word}: "
-        f"{extremes(total, '.4g')}. What is due was not worked out: REF takes too long.", None,
+    total = extremes({method: sum(row) for method, row in values.items()}, ".4g")
+    return map_by_name(
+        "utilities", "Utility of each organization", *_NAMED, by_method, values,
+        f"utility [{word}]",
+        f"Utility psi_sp of each organization, by method. In all, in {word}: {total}. What is due "
+        "was not worked out: REF takes too long.",
     )  # fmt: skip
-
-
-def _map(
-    name: str,
-    title: str,
-    what: str,
-    by_method: Records,
-    values: Mapping[str, Floats],
-    text: str,
-    center: float | None,
-) -> HeatMap:
-    first = next(iter(by_method.values()))[0]
-    note = first_drawn(by_method, len(first["names"]), first["organizations"], "organizations")
-    cells = {method: row.tolist() for method, row in values.items()}
-    return map_by_method(
-        name, title, "organization", first["names"], cells, what, text, note, center=center
-    )
 
 
 def _busy_chart(by_method: Records) -> Chart:
@@ -259,10 +246,10 @@ def _extreme(by_method: Records) -> dict[str, Sequence[Record]]:
     return {method: by_method[method] for method in dict.fromkeys(ends)}
 
 
-def _in_units(values: Mapping[str, Sequence[float]]) -> tuple[dict[str, Floats], str]:
+def _in_units(values: Mapping[str, Sequence[float]]) -> tuple[dict[str, list[float]], str]:
     """Values in a unit that shortens large numbers, and the unit's name."""
     unit, word = _unit(value for row in values.values() for value in row)
-    return {method: np.array(row) / unit for method, row in values.items()}, word
+    return {method: [value / unit for value in row] for method, row in values.items()}, word
 
 
 def _unit(values: Iterable[float]) -> tuple[float, str]:

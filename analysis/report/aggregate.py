@@ -12,7 +12,6 @@ import math
 from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
 
 from ...solvers.outcome import AGREE, agree
 from ..metric import Metric, Sense
@@ -129,7 +128,8 @@ def proof_profile(seconds: Values) -> dict[str, list[tuple[float, float]]]:
     return found
 
 
-class Mean(NamedTuple):
+@dataclass(frozen=True)
+class Mean:
     """Shifted geometric mean (None over nothing), the number of instances that it is over, and the
     number of their values that were below 0 and counted as 0.
     """

@@ -63,7 +63,7 @@ def price_chart(
     )
     bounds = _bounds(frontier.points, sign, efficient, across)
     best = [(_across(point), point.value) for point in proved]
-    x, y, names, tips = zip(*named, strict=True) if named else ((),) * 4
+    at: Sequence[tuple[Any, ...]] = [*zip(*named, strict=True)] or [()] * 4
     series = (
         _series("proved: nothing better is possible", bounds, "step", strong=True),
         _series("found", found, "step+points"),
@@ -72,7 +72,7 @@ def price_chart(
             _series(f"{kind}: found", _found(others, sign, efficient), "step+points")
             for kind, others in frontier.beside
         ),
-        Series("methods, mean over seeds", x, y, "points", names, tips),
+        Series("methods, mean over seeds", at[0], at[1], "points", at[2], at[3]),
     )
     shown = {method for method, *_ in points}
     missing = [line for line in lines if label(line) not in shown]

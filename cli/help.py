@@ -93,6 +93,7 @@ class Listing(TyperCommand):
         from ..instances.problem import PROBLEM_NAMES, problem_named
         from ..instances.problem.registry import known_formats
 
+        sections: Mapping[str, Mapping[str, str]]
         sections = {"Formats, and their options": known_formats()}
         if self.name == "generate":
             sections = {

@@ -61,7 +61,7 @@ IN_PYTHON: list[Callable[[], object]] = [
     lambda: cotenant.write(GREEDY, "f.json"),
     lambda: cotenant.check(TINY, GREEDY),
     lambda: cotenant.plot(GREEDY, TINY),
-    lambda: cotenant.read("colocation/tiny", "colcation"),
+    lambda: cotenant.read("colocation/tiny", "colocation"),  # type: ignore[call-overload]
     lambda: cotenant.read("pen.csv"),
     lambda: cotenant.read("rows.jsonl"),
     lambda: cotenant.read("pods.json"),

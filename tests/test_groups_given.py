@@ -101,7 +101,6 @@ def test_groups_csv_classes_have_own_seats_and_penalties(tmp_path: Path) -> None
     )  # fmt: skip
     found = groups_csv(folder)
     assert found.classes == ("big", "small")
-    assert found.machines is not None
     assert found.machines.tolist() == [2, np.inf]
     pair = np.array([[0, 0]])
     assert [units(found, place, pair)[0, 0] / 1e12 for place in (0, 1)] == [0.1, 0.02]
@@ -133,7 +132,6 @@ def test_groups_from_frame_orders_values_by_label() -> None:
         pressure={"batch": 2, "web": 1},
     )  # fmt: skip
     assert two.pressure is not None
-    assert two.machines is not None
     assert (two.classes, two.machines.tolist()) == (("big", "small"), [1, 2])
     assert two.pressure.tolist() == [1, 2]
     with refused(InvalidInstance):

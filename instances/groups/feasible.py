@@ -18,7 +18,6 @@ def check(instance: Groups, grouping: Grouping) -> None:
     """
     members, where = grouping.members, grouping.where
     classes, machines = len(instance.seats), instance.machines
-    assert machines is not None
     raise_first_broken((members < -1) | (members >= instance.types), lambda *at: (
         f"members holds {members[at]}; the instance has 0 to {instance.types - 1}"
     ))  # fmt: skip

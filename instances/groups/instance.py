@@ -107,11 +107,8 @@ class Groups(Instance["Grouping"]):
     count: Annotated[Integers, Axes("types"), AtLeast(0, "a number of jobs")]
     seats: Annotated[Integers, Axes("classes"), Between(1, MOST_SEATS, "jobs")]
     machines: Annotated[
-        Floats | None,
-        Axes("classes"),
-        WHOLE,
-        AtLeast(0, "a whole number of machines", infinite=True),
-    ] = None
+        Floats, Axes("classes"), WHOLE, AtLeast(0, "a whole number of machines", infinite=True)
+    ] = None  # type: ignore[assignment]
     penalty: Annotated[
         Floats | None,
         Axes("types types", also="classes"),
@@ -222,7 +219,6 @@ class Groups(Instance["Grouping"]):
         """Number (C,) of machines of each class that an answer may use, at most the number of
         jobs.
         """
-        assert self.machines is not None
         limits = np.minimum(self.machines, self.jobs).astype(np.int64)
         limits.flags.writeable = False
         return limits
@@ -257,7 +253,6 @@ class Groups(Instance["Grouping"]):
 
     def summary(self) -> dict[str, object]:
         """Facts for `cotenant show`: sizes, machines and the model of penalties."""
-        assert self.machines is not None
         kinds = [
             f"{'any number' if np.isinf(number) else f'{number:g}'} of {seats} seats"
             for number, seats in zip(self.machines, self.seats.tolist(), strict=True)

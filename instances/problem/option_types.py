@@ -458,7 +458,8 @@ def _describe(hint: Any, limits: Range | None) -> str:
     if _is_ndarray(kind):
         return _WORDS[_ARRAY]
     name = getattr(kind, "__name__", "")
-    plain = {"Callable": "a function", "PathLike": "a path", "Mapping": "a dict", "type": "a class"}
+    plain = {"Callable": "a function", "PathLike": "a path", "Mapping": "a dict"}
+    plain |= {"type": "a class, such as cotenant.Colocation"}
     known = isinstance(kind, type) and kind not in (object, Any) and not _only_for_checkers(kind)
     return plain.get(name, f"a{'n' * (name[:1] in 'AEIOU')} {name}" if known else "")
 

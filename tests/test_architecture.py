@@ -477,7 +477,7 @@ def test_public_functions_and_classes_have_a_docstring() -> None:
 BUDGET = {
     "solvers": (39_074, 25_655),
     "analysis": (19_364, 13_177),
-    "instances": (21_028, 13_963),
+    "instances": (21_023, 13_958),
     "models": (5_194, 3_307),
     "verify": (4_823, 3_508),
     "baselines": (4_210, 2_209),
@@ -485,7 +485,7 @@ BUDGET = {
     "cluster": (12_754, 8_802),
     "papers": (5_827, 4_267),
     "cli": (3_492, 2_387),
-    "tests": (45_385, 35_769),
+    "tests": (45_383, 35_767),
     "benchmarks": (6_944, 5_377),
 }
 """Lines of each layer's Python files, and those of code (without blanks, comments and docstrings):

@@ -412,7 +412,7 @@ def proposition_5_5() -> Parts:
 
 @PAPER.experiment("theorem-5.1", "thm. 5.1")
 def theorem_5_1() -> Parts:
-    """The reduction from SUBSETSUM, counted.
+    """Numbers of orders counted by the reduction from SUBSETSUM.
 
     The Shapley value counts the orders that solve it, once enough unit jobs give b its claim.
     """

@@ -353,8 +353,8 @@ def finish_time(case: ProofCase) -> list[CheckedLevel]:
 def _levels(
     case: ProofCase, given: Shares, unit: list[Fraction], in_order: bool
 ) -> list[CheckedLevel]:
-    """Check levels of types of which each maximizes the least throughput after the earlier ones. If
-    no job of this level's types, or of earlier ones, has less than in the answer, then no job of
+    """Check levels of types: each maximizes the least throughput of the types after earlier levels.
+    If no job of this level's types, or of earlier ones, has less than in the answer, then no job of
     this level has more than the bound. The first level is also bounded by the total price, as the
     least of all jobs. Jobs of different entities (not `in_order`) may stop together with different
     throughputs: the bound is then the least of them times the largest factor by which one of them

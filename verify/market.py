@@ -80,7 +80,7 @@ class Market:
         return self.sums(self.user, values, len(self.budget))
 
     def value(self, job: int, cores: int, over: int = 1) -> int:
-        """Value w s(x) of a job, rounded down, with `cores` / `over` cores."""
+        """Work times speedup of a job on `cores` / `over` cores, w s(x), rounded down."""
         f, scale = self.fraction[job], self.work[job] * GRID * self.one
         return scale * cores // ((f * over + (self.one - f) * cores) or 1)
 

@@ -132,7 +132,7 @@ class Starts:
         return Stop.FINISHED
 
     def _ask_apart(self, policies: Sequence[Method], clock: Clock, last: float) -> None:
-        """Run policies in a process of its own until the clock says `last`."""
+        """Run policies in a separate process until the clock reaches `last` seconds."""
         if not policies:
             return
         try:
@@ -191,8 +191,8 @@ class Starts:
         return question.judged(Outcome(start.solution, bound, Status.FEASIBLE, *left))
 
     def _revalued(self, levels: list[dict[str, Any]], bound: float | None) -> list[dict[str, Any]]:
-        """Levels of a certificate with the best start's values, none proved; none if they are no
-        metrics.
+        """Levels of a certificate with the best start's values, without proofs; empty if these are
+        no metrics.
         """
         assert self.best is not None
         compared, signs = self.question.levels, self.question.signs

@@ -46,8 +46,8 @@ def lists_of_agents(
 def alone_is_worst(
     instance: Colocation, alpha: float = 0.0, alpha_mode: AlphaMode = "penalty-points"
 ) -> bool:
-    """Return whether an agent without partner gains by any partner; otherwise some pairs block in
-    the lists but not in the instance.
+    """Return whether every agent prefers any partner to none; otherwise some pairs block in the
+    lists but not in the instance.
     """
     worst = np.where(instance.allowed, instance.penalty, -np.inf).max()
     return instance.unpaired is None or bool(gains(instance.unpaired, worst, alpha, alpha_mode))

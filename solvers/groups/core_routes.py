@@ -350,8 +350,8 @@ def _confirm(search: CoreSearch) -> None:
 
 
 def _between(search: CoreSearch, low: int) -> list[int]:
-    """Differences of losses between an alpha and the incumbent's; 0 alone at first, and a single
-    one if there are very many.
+    """Candidate alphas, as differences of losses, between an alpha and the incumbent's: 0 alone at
+    first, and a single one if there are very many.
     """
     high, columns, limits = search.value, search.columns, search.limits
     if high <= 0:

@@ -30,7 +30,7 @@ def longest_list(rank: Ints, theirs: Ints) -> int:
 
 @compiled
 def fill_lists(rank: Ints, theirs: Ints, choice: Ints, back: Ints, length: Ints) -> int:
-    """Fill the lists of mutual pairs; return i n + j for an entry that repeats a position,
+    """Fill the lists of mutual pairs; return i n + j for an entry (i, j) with a repeated position,
     else -1.
     """
     agents = rank.shape[0]

@@ -195,7 +195,7 @@ def _disutility(game: Game, number: list[Integers]) -> float:
 
 
 def _deviation(game: Game, number: list[Integers]) -> int:
-    """Sum of deviations of an answer, rounded as in the model."""
+    """Sum of an answer's deviations from fair shares, rounded as in the model."""
     total = _totals(game, number)
     return sum(int(part[n]) for part, n in zip(_deviations(game)[0], total.tolist(), strict=True))
 

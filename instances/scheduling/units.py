@@ -86,11 +86,11 @@ class Unit:
         return self.key.replace("core_hours", "cpu_hours").removesuffix("_hours") + "s"
 
     def whole(self, amounts: Amounts) -> int:
-        """Amount of the unit, in `parts`, among resources, as an integer; see `exact`."""
+        """Amount of this unit in a mapping of resources, in `parts`, as an integer; see `exact`."""
         return int(self.exact(amounts))
 
     def exact(self, amounts: Mapping[str, Any]) -> Fraction:
-        """Amount of the unit among resources, which may be a fraction."""
+        """Amount of this unit in a mapping of resources, which may be a fraction."""
         return Fraction(amount_of(amounts, self.resource))
 
     @property

@@ -50,7 +50,7 @@ def utilization_program(
     *,
     whole: bool = False,
 ) -> tuple[LinearProgram, list[Integers]]:
-    """Maximize weighted VMs (stated as a minimization).
+    """Maximize the weighted number of VMs served (stated as a minimization).
 
     Parameters
     ----------

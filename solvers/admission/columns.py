@@ -283,7 +283,7 @@ class ColumnGeneration:
         return len(new)
 
     def _entries(self, columns: list[Column]) -> tuple[Integers, Integers]:
-        """Row and list index of every entry of the columns, column by column."""
+        """Indices of the row and of the list of every entry of the columns, column by column."""
         row = [
             np.array([k, *(len(self._kinds) + j for j in jobs)], dtype=np.int64)
             for k, jobs in columns

@@ -139,7 +139,7 @@ class Strategies:
 
     @property
     def threshold(self) -> float:
-        """Overload threshold min(O) as a float."""
+        """Overload threshold, min(O) of the paper, as a float."""
         return float(self.lowest)
 
 

@@ -243,9 +243,9 @@ def test_admission_by_borrowed_share_follows_definition(written, limits: Any) ->
 def test_queue_weights_are_fitted_and_emitted(written) -> None:
     nothing, found = judged(written(crowd(2, 60))), judged(written(crowd(4, 60), "other.json"))
     approved(emit(nothing, "kueue"))
-    tried = fit(found)
-    assert tried.weights.nearer(tried.now)
-    assert tried.weights.error < tried.now.error
+    _, now, weights = fit(found)
+    assert weights.nearer(now)
+    assert weights.error < now.error
     approved(emit(found, "kueue"))
     with refused(InvalidOption):
         emit(found, "slurm")

@@ -56,28 +56,18 @@ class Fitted:
         )
 
 
-@dataclass(frozen=True, eq=False)
-class Fit:
-    """Present weights, and fitted ones that come nearer to the fair schedule.
-
-    Attributes
-    ----------
-    log : the log's own schedule; its values are the present weights.
-    now, weights : fair share by the present weights, and by those that were found.
-    """
-
-    log: Fitted
-    now: Fitted
-    weights: Fitted
-
-
-def fit(judged: Fairness) -> Fit:
+def fit(judged: Fairness) -> tuple[Fitted, Fitted, Fitted]:
     """Weights for fair share that come nearest to the fair schedule of the windows; with several
     windows, of the first half of them.
 
     Fair share serves the account of least use over weight next. It is a search from what there is,
     one account at a time: no proof that nothing is nearer. Slurm's own fair share forgets use by
     half lives, and sees memory, partitions and age besides.
+
+    Returns
+    -------
+    The log's own schedule (its values are the present weights); fair share by the present weights;
+    and by those that were found.
     """
     audits = list(judged.audits)
     seen = audits[: max(1, len(audits) // 2)]
@@ -96,11 +86,8 @@ def fit(judged: Fairness) -> Fit:
         / max(1, sum(int(each.work.sum()) for each in part))
         for part in (seen, later)
     ]
-    return Fit(
-        Fitted(present, log[0], log[1] if later else None),
-        fitted(present),
-        fitted(weights),
-    )
+    own = Fitted(present, log[0], log[1] if later else None)
+    return own, fitted(present), fitted(weights)
 
 
 def _nearest(start: Integers, error: Callable[[Integers], float], most: int) -> Integers:

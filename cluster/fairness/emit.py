@@ -37,8 +37,8 @@ def emit(judged: Fairness, form: str = "slurm") -> str:
             else "emit is slurm, which sets the shares of accounts; leave out by, mapping and "
             "schedule"
         )
-    fits = fit(judged)
-    later = fits.now.later is not None
+    log, now, weights = fit(judged)
+    later = now.later is not None
     rule = "borrowed share" if kueue else "fair share"
     lines = [
         "# Suggestions, fitted to the past. How far each is from the fair schedule, in",
@@ -47,9 +47,9 @@ def emit(judged: Fairness, form: str = "slurm") -> str:
         *["# windows that it was fitted to and in later ones, which the fit did not see:"] * later,
     ]
     for name, each in (
-        ("this log", fits.log),
-        (f"{rule} as it is", fits.now),
-        (f"{rule} with these weights", fits.weights),
+        ("this log", log),
+        (f"{rule} as it is", now),
+        (f"{rule} with these weights", weights),
     ):
         rest = "" if each.later is None else f"{amount(each.later):>10}"
         lines.append(f"#   {name:33}{amount(each.error):>7}{rest}")
@@ -61,8 +61,8 @@ def emit(judged: Fairness, form: str = "slurm") -> str:
         "# A simulation of fair share by use alone: half lives, age, the QOS there are,",
         "# memory and partitions are not in it. Look at it before you run it.",
     ]  # fmt: skip
-    if fits.weights.nearer(fits.now):
-        commands = (_patches if kueue else _weights)(judged, fits.weights)
+    if weights.nearer(now):
+        commands = (_patches if kueue else _weights)(judged, weights)
         lines += ["# Weights that are nearer:", *commands]
     else:
         lines.append("# Nothing was found that is nearer than what there is: change nothing.")

@@ -82,13 +82,16 @@ class Job:
         """
         return self._digest(None)
 
-    def _digest(self, files: list[str] | None) -> str:
-        content = {
+    def document(self) -> dict[str, Any]:
+        """Command, directory and environment of a job as JSON values."""
+        return {
             "command": list(self.command),
             "directory": str(self.directory),
             "environment": dict(sorted(self.environment.items())),
-            "files": files,
         }
+
+    def _digest(self, files: list[str] | None) -> str:
+        content = self.document() | {"files": files}
         return hashlib.sha256(json.dumps(content).encode()).hexdigest()[:16]
 
 

@@ -52,16 +52,8 @@ class QueuedJob:
 
     def document(self) -> str:
         """Command of a queued job as the JSON text that a store keeps."""
-        job = self.job
-        return json.dumps(
-            {
-                "command": list(job.command),
-                "directory": str(job.directory),
-                "environment": dict(sorted(job.environment.items())),
-                "timeout": job.timeout,
-                "output": self.output,
-            }
-        )
+        more = {"timeout": self.job.timeout, "output": self.output}
+        return json.dumps(self.job.document() | more)
 
     @classmethod
     def from_document(cls, name: str, kind: str, rerun: bool, text: str, where: str) -> QueuedJob:

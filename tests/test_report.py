@@ -23,12 +23,11 @@ from typer.testing import CliRunner
 
 from cotenant.analysis.frontier import PriceFrontier, PricePoint
 from cotenant.analysis.registry import analysis_of
-from cotenant.analysis.report.commands import compare_commands, run_command
 from cotenant.analysis.report.content import MOST_PICTURED, build_page
 from cotenant.analysis.report.page import write_report
 from cotenant.analysis.report.picture import Chart, Series
 from cotenant.analysis.report.price_chart import price_chart
-from cotenant.analysis.report.read_runs import distinguish, gather
+from cotenant.analysis.report.read_runs import compare_commands, distinguish, gather, run_command
 from cotenant.analysis.run.gaps import Comparison
 from cotenant.cli.commands import app
 from cotenant.instances.problem import InvalidFile, InvalidOption

@@ -18,11 +18,18 @@ from ..registry import analysis_of
 from ..run.gaps import Comparison, InstanceKey, instance_key, metric_table, reading, with_gaps
 from ..run.rows import Line, Row
 from . import aggregate
-from .commands import UNKNOWN, compare_commands, named, report_command, run_command
 from .overview import mean_gaps, profile_charts, win_table
 from .picture import Drawing, Picture, once
 from .price_chart import price_chart
-from .read_runs import distinguish, format_counts
+from .read_runs import (
+    UNKNOWN,
+    compare_commands,
+    distinguish,
+    format_counts,
+    named,
+    report_command,
+    run_command,
+)
 from .significance import significance
 from .table import Column, Table, slug
 from .tables import (

@@ -476,7 +476,7 @@ def test_public_functions_and_classes_have_a_docstring() -> None:
 
 BUDGET = {
     "solvers": (39_074, 25_655),
-    "analysis": (19_351, 13_169),
+    "analysis": (19_350, 13_170),
     "instances": (21_023, 13_958),
     "models": (5_194, 3_307),
     "verify": (4_823, 3_508),
@@ -485,7 +485,7 @@ BUDGET = {
     "cluster": (12_749, 8_795),
     "papers": (5_827, 4_267),
     "cli": (3_492, 2_387),
-    "tests": (45_383, 35_767),
+    "tests": (45_382, 35_766),
     "benchmarks": (6_944, 5_377),
 }
 """Lines of each layer's Python files, and those of code (without blanks, comments and docstrings):

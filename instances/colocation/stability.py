@@ -276,7 +276,7 @@ class AgentGroups:
 
     @cached_property
     def elsewhere(self) -> Booleans:
-        """Whether an agent of each group may be with each type, and is not, shape (P, T)."""
+        """Whether an agent of each group could share with each type but does not, shape (P, T)."""
         apart = self.beside[:, None] != np.arange(self.instance.types)
         return cast("Booleans", self.instance.allowed[self.kind] & apart)
 

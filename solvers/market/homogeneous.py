@@ -337,7 +337,7 @@ def equilibrium(
 
 
 def _renumbered(index: Integers, kept: Booleans) -> Integers:
-    """Indices of entries among those kept; every entry must be kept."""
+    """New indices of entries after others were left out; every entry given must be kept."""
     return index if kept.all() else (np.cumsum(kept) - 1)[index]
 
 

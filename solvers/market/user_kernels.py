@@ -113,7 +113,7 @@ def reply(
 def jacobian(
     starts: Integers, server: Integers, work: Floats, fraction: Floats, price: Floats, bids: Floats
 ) -> tuple[Floats, Floats]:
-    """(j,) both entries of each job in the users' blocks of `demand.jacobian`."""
+    """(j,) both factors of each job in the users' rank-one blocks of `demand.jacobian`."""
     share, gain = np.empty(len(bids)), np.empty(len(bids))
     for user in range(len(starts) - 1):
         total = 0.0

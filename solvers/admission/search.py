@@ -15,10 +15,9 @@ from ..incumbent import Incumbent, conclude
 from ..outcome import Clock, Outcome, Status, Stop, agree, level, raise_if_interrupted
 from ..routes import Routed
 from .columns import LIMITS as COLUMN_LIMITS
-from .columns import ColumnGeneration, ColumnLimits
+from .columns import ColumnGeneration, ColumnLimits, good_prices
 from .local_search import LocalSearch, improved
 from .partial_assignment import most_possible, serve_most
-from .prices import good_prices
 
 EXACT = 1e-9
 """Relative: a bound this near the value proves it (the engines' own precision)."""

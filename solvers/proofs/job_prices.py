@@ -16,8 +16,7 @@ from ...instances.admission.instance import Admission, Floats, Integers
 from ...instances.admission.rules import price_bound
 from ...instances.problem.proof import Proof
 from ...models.program import LinearProgram, ProgramBuilder
-from ..admission.columns import ColumnGeneration
-from ..admission.prices import good_prices
+from ..admission.columns import ColumnGeneration, good_prices
 from ..engines import WarmStartedProgram
 from ..outcome import Clock
 from . import Task, checked_proof, strongest_proof

@@ -37,7 +37,7 @@ def problems(incomplete: str) -> list[str]:
 
 
 def methods(ctx: Context, incomplete: str) -> list[str]:
-    """Complete the name of a method of the problem that the words before name, if any."""
+    """Complete the name of a method, of the problem named earlier in the command if any."""
     from .. import catalog
 
     problem = _problem(ctx)
@@ -46,7 +46,7 @@ def methods(ctx: Context, incomplete: str) -> list[str]:
 
 
 def kinds(ctx: Context, incomplete: str) -> list[str]:
-    """Complete the name of a generator of the problem that the words before name."""
+    """Complete the name of a generator of the problem named earlier in the command."""
     from ..instances.problem import problem_named
 
     problem = _problem(ctx)
@@ -87,7 +87,7 @@ def _functions(ctx: Context, problem: str | None) -> tuple[Callable[..., Any], .
 
 
 def _problem(ctx: Context) -> str | None:
-    """Problem that the words before name, also by a bundled instance; None if none does."""
+    """Problem named earlier in the command, also by a bundled instance; None without one."""
     from ..instances.problem.lookup import PROBLEM_NAMES
 
     for given in (ctx.args, *ctx.params.values()):  # args: where the last option has no value yet

@@ -90,7 +90,7 @@ _NEGLIGIBLE = 1e-3
     "section-3.1.2", "section 3.1.2", what="Alice and Bob under a work-conserving policy"
 )
 def section_3_1_2() -> Parts:
-    """Alice and Bob under a work-conserving policy."""
+    """Cores that Alice and Bob get under a work-conserving policy, beside their entitlements."""
     cores = work_conserving(
         np.array([10.0, 10.0]), np.array([0, 1, 0, 1]), np.array([2.0, 8.0, 8.0, 8.0])
     )

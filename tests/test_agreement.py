@@ -252,7 +252,7 @@ def test_gaps_are_relative_with_absolute_floor_at_scale() -> None:
     assert gap_to(cost, 1e-12 + 1e-21, 1e-12, scale=1e-11) == 0.0
 
 
-def test_a_market_without_useful_jobs_has_a_scale() -> None:
+def test_metric_scale_of_market_without_useful_jobs_is_1() -> None:
     idle = Market([4.0], [1.0], [0], [0], [0.5], [0.0])
     for name in ("total_utility", "nash_welfare", "sharing_index"):
         assert scale(idle, name) == 1.0

@@ -198,7 +198,7 @@ for n in range(10_000):
 @pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT])
 @pytest.mark.parametrize("after", [1, 4])
-def test_killed_command_bounds_add_loses_no_row(
+def test_killing_the_command_bounds_add_loses_no_row(
     tmp_path: Path, table: Path, after: int, number: int
 ) -> None:
     words = [sys.executable, "-c", ADDING, str(tmp_path)]

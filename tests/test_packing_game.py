@@ -139,7 +139,7 @@ def test_game_tree_payoffs_equal_figure_3(pair: tuple[tuple[int, ...], tuple[int
     assert tuple(round(value, 4) for value in tree.nodes[leaf]["payoffs"]) == PAYOFFS[pair]
 
 
-def test_best_replies_and_equilibrium_of_printed_game_equal_hand_calculation() -> None:
+def test_best_replies_and_equilibrium_of_printed_packing_game_equal_hand_calculation() -> None:
     game = printed_game()
     tree = game_tree(game)
     reply = {}

@@ -90,7 +90,7 @@ def test_utilizations_within_engine_tolerance_are_decided(
     assert outcome.bound == float(Fraction(2, 3))
 
 
-def test_least_share_accepts_rounded_shares() -> None:
+def test_vms_owed_for_a_share_tolerate_its_rounding() -> None:
     tenths = Packing(capacity=[[10]], demand=[[1]], servers=[1.0])
     assert [
         int(vms_owed(tenths, share)[0]) for share in (0.0, 0.1, 0.3, 0.30000001, 0.7, 1.0, 1.1)

@@ -79,7 +79,7 @@ def test_proved_fewest_moves_at_cost_equal_enumeration(first: int) -> None:
                 assert level.infeasible, (instance.name, limits)
 
 
-def test_moves_proof_is_specific_to_cost() -> None:
+def test_proof_of_moves_holds_only_for_its_cost() -> None:
     web = proved(WEB.replace(cost=[5, 3, 4]), "fewest-moves", cost=12)
     approved(web.sentence)
     web.refuses(lambda p: p["options"].update(cost=11))

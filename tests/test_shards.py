@@ -123,7 +123,9 @@ def test_merge_of_changed_rows_is_refused(
         merge([file.name for file in shards])
 
 
-def test_merge_names_missing_shards_which_resume(shards: list[Path], tmp_path: Path) -> None:
+def test_merge_names_missing_shards_and_passes_after_their_run(
+    shards: list[Path], tmp_path: Path
+) -> None:
     whole = merge(shards)
     shards[0].unlink()
     half = shards[2].read_bytes()

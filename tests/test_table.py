@@ -144,7 +144,7 @@ def test_rows_without_ranks_are_stacked_when_too_wide(shown: Callable[..., str])
     assert lines == [[f"number-{n}", value] for value in ("1.25", "2.5") for n in range(8)]
 
 
-def test_comparison_means_state_seeds_and_standard_deviation() -> None:
+def test_comparison_table_gives_mean_seed_count_and_standard_deviation() -> None:
     done = cotenant.compare([cotenant.read("packing/tiny")], ["FF", "random-fit"], seeds=range(3))
     drawn_rows = [row for row in done.rows if row["method"] == "random-fit"]
     values = [float(row["metrics"]["servers"] or 0) for row in drawn_rows]

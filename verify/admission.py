@@ -83,7 +83,7 @@ class Admission:
 
 
 def admission_speed(case: ProofCase) -> list[CheckedLevel]:
-    """Check the most total speed."""
+    """Check the claimed maximum of the total speed, bounded by the prices of each step."""
     given = Admission(case)
     level = CheckedLevel(given.total)
     for _, step in case.each(len(case.steps) - 1, prices="jobs over kinds"):

@@ -58,7 +58,7 @@ def pooled_split(instance: Packing) -> Integers:
 
 
 def server_split(instance: Packing) -> Integers:
-    """VMs of each user in 1/s of every single server, summed, shape (s,)."""
+    """VMs of each of the s users that fit in an s-th part of each server, summed; shape (s,)."""
     each = np.array([_vms_in_part(capacity, instance) for capacity in instance.capacity])
     split: Integers = instance.server_count.astype(np.int64) @ each
     return split

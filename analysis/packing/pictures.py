@@ -132,7 +132,7 @@ def _fill(instance: Packing, placement: Placement, fixed: bool) -> list[list[flo
 def _played_tree(
     instance: Packing, placement: Placement, alpha: float, eta: Eta, overload: float | None
 ) -> Any:
-    """Game tree whose play the placement is; None if it is not, or if the tree is too large."""
+    """Game tree with the placement as its play; None if it is no play, or the tree is too large."""
     if (
         instance.server_count.sum() > MOST_PLAYERS
         or _most_combinations(instance) > MOST_COMBINATIONS

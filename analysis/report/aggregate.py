@@ -230,6 +230,9 @@ def scores(lines: Sequence[Line], metrics: Sequence[Metric]) -> list[Score]:
 def _score(
     method: str, lines: Sequence[Line], metrics: Sequence[Metric], units: Mapping[str, bool]
 ) -> Score:
+    """Score of a method over its lines; `units` says of which metrics gaps are in the metric's own
+    unit, and not relative.
+    """
     good = [line for line in lines if whole(line)]
     gaps: dict[str, Mean] = {}
     for metric in metrics:

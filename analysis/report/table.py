@@ -252,7 +252,7 @@ def stacked(name: str, tables: Sequence[Table]) -> Table:
 
 
 def bare(heading: str) -> str:
-    """Heading of a column without its unit, or the bound that it names."""
+    """Heading of a column without its unit in brackets and without "(bound 0)"."""
     return re.sub(r" *(\[[^]]*\]|\(bound 0\))", "", heading)
 
 

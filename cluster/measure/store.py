@@ -310,7 +310,7 @@ class Store:
         return list(visits.values())
 
     def failed(self, machine: int) -> list[Failed]:
-        """Tuples (first, second, kind, round, reason, begin) of all failed visits, in order."""
+        """Failed measurements of a machine: (first, second, kind, round, reason, begin) each."""
         return self.rows(
             "SELECT first, second, kind, round, reason, begin FROM visit "
             "WHERE machine = ? AND state = 'failed' AND round > 0 ORDER BY id",

@@ -151,7 +151,7 @@ class Search:
         self.bound = None if low.infeasible else low.bound
 
     def impossible(self) -> str:
-        """Certainty that no moves answer a question without a found plan; "" if not known."""
+        """Words on how it is proved that no moves answer the question; "" if not proved."""
 
         def proof() -> str:
             try:

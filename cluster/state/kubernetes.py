@@ -439,6 +439,7 @@ def with_shares(
     listed = {name for node in nodes for name in node.allocatable}
     new, shared = [], set(registered)
     for pod, item in zip(pods, objects["Pod"], strict=True):
+        # a pod that reserves cards for others; names that no node lists; a card of a shared node
         holder = pod.namespace in _RESERVATIONS and bool(pod.labels.get(_GROUP))
         extended = {name for name in _EXTENDED if pod.requests.get(name)} - listed
         on_shared = pod.node in registered and bool(pod.requests.get(CARD))

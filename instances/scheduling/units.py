@@ -86,7 +86,7 @@ class Unit:
         return self.key.replace("core_hours", "cpu_hours").removesuffix("_hours") + "s"
 
     def whole(self, amounts: Amounts) -> int:
-        """Amount of this unit in a mapping of resources, in `parts`, as an integer; see `exact`."""
+        """Amount of this unit in a mapping of resources, counted in `parts` and rounded down."""
         return int(self.exact(amounts))
 
     def exact(self, amounts: Mapping[str, Any]) -> Fraction:

@@ -117,7 +117,7 @@ class Columns:
         )
 
     def incidence(self) -> tuple[Integers, Integers]:
-        """Types and columns of all seats that are taken, one entry a job."""
+        """Type of the job in each taken seat, and the column (group) of that seat."""
         taken = self.members >= 0
         return self.members[taken], np.nonzero(taken)[0]
 

@@ -123,7 +123,7 @@ def figure_9(
     variations={**penalties(draws=10), **readings(draws=10)},
 )
 def figure_10(*, given: Setting = _FIFTY) -> Parts:
-    """Blocking pairs against alpha by policy, and in how many populations none is proved possible.
+    """Blocking pairs against alpha by policy, and in how many populations some pairing has none.
 
     Parameters
     ----------

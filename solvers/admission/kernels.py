@@ -330,22 +330,22 @@ def best_sets(
             place[depth] = 0
         # 5. both bounds on what the jobs not yet tried at this node can still reach
         at = place[depth]
-        most = net[depth]
+        reach = net[depth]
         rented = lend[depth]
         for k in range(at, size[depth]):
-            most += max(0.0, adds[depth, k])
+            reach += max(0.0, adds[depth, k])
             rented += max(0.0, margin[queue[depth, k]])
-        most = min(most, rented)
+        reach = min(reach, rented)
         # out of work: the node is left, and its bound joins the answer's
-        if at < size[depth] and most > line and (visited >= work or not complete):
+        if at < size[depth] and reach > line and (visited >= work or not complete):
             complete = False
-            bound = max(bound, most)
+            bound = max(bound, reach)
             at = size[depth]
         # nothing that is left adds anything, and what it takes away is too much
         if at < size[depth] and adds[depth, at] <= 0.0 and net[depth] + adds[depth, at] <= line:
             at = size[depth]
         # nothing left here: back to the node above, and on to its next job
-        if at >= size[depth] or most <= line:
+        if at >= size[depth] or reach <= line:
             depth -= 1
             if depth >= 0:
                 place[depth] += 1

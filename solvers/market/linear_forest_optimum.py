@@ -116,6 +116,7 @@ def forest_end(
     most_rounds : of pivots after which the forest is given up: the approximation it came from was
         too far off.
     """
+    # 1. the forest of the approximate equilibrium; prices and values in it are logarithms
     best, place = _best_jobs(scaled_market)
     paid = total_by(place, price[scaled_market.server] * cores, len(best))
     state = _State(
@@ -128,6 +129,7 @@ def forest_end(
     )
     state.spend()
     _plant(state, price)
+    # 2. pivots: money moves in the forest, bids outside leave, a better job enters
     for rounds in range(most_rounds):
         if over():
             return None

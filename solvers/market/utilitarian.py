@@ -78,20 +78,21 @@ def _fractional(market: Market, work: Floats) -> tuple[Floats, float]:
     """The best cores when a job's work is `work`, and the dual bound sum_j mu_j C_j + sum_k max_x
     (w s(x) - mu x) on them.
     """
+    # 1. a sliver of each server is set aside for its serial jobs, all of it if it has no others
     useful = work > 0
     serial = useful & (market.parallel_fraction == 0)
     moving = useful & ~serial
     number = np.bincount(market.server[serial], minlength=market.servers)
     alone = (number > 0) & (np.bincount(market.server[moving], minlength=market.servers) == 0)
-    kept = (
-        market.capacity * np.where(alone, 1.0, EPSILON_BUDGET) * (number > 0)
-    )  # cores set aside for the serial jobs
+    kept = market.capacity * np.where(alone, 1.0, EPSILON_BUDGET) * (number > 0)
+    # 2. water-filling of the other cores; mu is the dual price of a core of each server
     paid = np.ones(market.jobs)
     answer = fill(work, market.parallel_fraction, paid, market.server, market.capacity - kept)
     cores = answer.amount + np.where(serial, (kept / np.maximum(number, 1))[market.server], 0.0)
     mu = np.divide(
         1.0, answer.level**2, out=np.zeros(market.servers), where=np.isfinite(answer.level)
     )
+    # 3. the dual bound: each job's largest net gain at these prices
     price = np.where(moving, mu[market.server], 0.0)
     gain = np.zeros(market.jobs)
     gain[serial] = work[serial]

@@ -151,8 +151,8 @@ def hints_of(tree: Any, sums: list[list[int]], priced: Priced) -> dict[str, Any]
 
 
 def _relaxed(given: Fillings, path: tuple[Node, ...]) -> WarmStartedProgram:
-    """Least violation of the demand with half-integral servers, and the dual values of items,
-    classes, target, and nodes.
+    """Linear program of the least violation of the demand and of branches, with fractional servers;
+    its rows are items, classes, target, and nodes of the path.
     """
     number, types = given.table.shape
     rows = ProgramBuilder()

@@ -174,7 +174,7 @@ def max_utilization(task: Task) -> Proof:
 
 
 def _utilization_steps(task: Task) -> list[list[dict[str, Any]]]:
-    """Steps with prices rounded to coarser and then finer integers; none without time."""
+    """Proof steps on utilization: dual prices as coarse, then finer integers; [] without time."""
     given: Packing = task.instance
     servers = given.server_count.astype(np.int64)
     tables = maximal_combinations(given, fixed_cluster(given), task.clock)

@@ -381,7 +381,7 @@ def _finish(
     size, ended = board[c, RUNNING], False
     while size > 0 and (heap[slot] >> _JOB_BITS) == t:
         job, tag = heap[slot] & ((1 << _JOB_BITS) - 1), machines.mark[slot]
-        kind, u = tag >> 1, machines.org[job]
+        kind, u = tag >> 1, machines.org[job]  # odd tag: a slot for the rest follows
         rate, rest = _rate_and_rest(jobs, machines, job, kind)
         size -= 1
         drop_first(heap, machines.mark, slot, size)

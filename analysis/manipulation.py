@@ -85,7 +85,7 @@ class Reports:
     def rows(
         self, here: Misreport, name: str, agent: int, rows: Callable[[Any], Iterable[Any]]
     ) -> Iterator[Misreport]:
-        """Valid reports with other entries of a field, derived from the current ones."""
+        """Valid reports in which `rows` replaces the agent's entries of the field `name`."""
         table, mine = getattr(here.instance, name), self.mine(here.instance, name, agent)
         for row in rows(table[mine]):
             changed = table.copy()

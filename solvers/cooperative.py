@@ -208,9 +208,10 @@ def _least_excess(
     it.
 
     A linear program in t and epsilon has the rows epsilon + t . free(S) >= excess(S). A basis is
-    some of them as equations, and `inverse` over `unit` its inverse in whole numbers.
+    some of them as equations, and `inverse` over `unit` its inverse in integers.
     """
     size, changes = len(free), np.array(free, dtype=object)
+    # coalitions whose sum some free change moves, and the players among them
     movable = np.flatnonzero(np.any([_sums(y) for y in changes], axis=0))
     single = movable[np.bitwise_count(movable) == 1]
     # 1. Begin at players alone, and a bound below the mean of their excesses, which never changes.

@@ -227,7 +227,7 @@ def middle(seed: int) -> Admission:
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", seeds(4, 2))
 @pytest.mark.parametrize("least", [0, 3])
-def test_readable_admission_model_has_optimum_of_arrays(seed: int, least: int) -> None:
+def test_pyomo_model_of_admission_has_optimum_of_program_of_arrays(seed: int, least: int) -> None:
     instance = tiny(seed) if seed % 2 else middle(seed)
     least = min(least, most_possible(instance))
     arrays = assignment_program(instance, least_jobs=least)

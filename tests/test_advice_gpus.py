@@ -233,7 +233,7 @@ def test_several_gangs_are_answered_one_by_one() -> None:
 
 
 @pytest.mark.slow
-def test_largest_of_many_gangs_are_answered() -> None:
+def test_of_23_gangs_the_20_largest_are_answered_and_others_named() -> None:
     given = state(
         *nodes(8), runs("a-1", "n0", 0), *(waits(f"c{n}-1", 1 + n % 2, f"g{n}") for n in range(23))
     )

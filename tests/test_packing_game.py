@@ -117,7 +117,7 @@ def test_strategies_of_paper_example_are_top_three_in_move_order() -> None:
 
 
 @pytest.mark.parametrize("rows", [1, 2, 5, 2**16])
-def test_combinations_in_tables_of_any_size_equal_enumeration(
+def test_vm_combinations_in_tables_of_any_size_equal_enumeration(
     rows: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(fixed_servers, "MOST_ROWS", rows)

@@ -82,14 +82,15 @@ def whole_rounds(
     owner = np.repeat(np.arange(instance.types), instance.count)
     total = np.zeros(len(owner))
     second = np.flatnonzero(solution.second >= 0)
-    kinds = np.concatenate([solution.first, solution.second[second]])
+    types = np.concatenate([solution.first, solution.second[second]])
     rate = np.concatenate([one, two[second]])
     for row in number:
+        # runs by type, the fastest first; the jobs furthest behind get them
         many = np.concatenate([row, row[second]])
-        runs = np.repeat(np.lexsort((-rate, kinds)), many[np.lexsort((-rate, kinds))])
-        rank = np.arange(len(runs)) - np.searchsorted(kinds[runs], kinds[runs])
+        runs = np.repeat(np.lexsort((-rate, types)), many[np.lexsort((-rate, types))])
+        rank = np.arange(len(runs)) - np.searchsorted(types[runs], types[runs])
         behind = np.lexsort((total, owner))
-        total[behind[start[kinds[runs]] + rank]] += rate[runs]
+        total[behind[start[types[runs]] + rank]] += rate[runs]
     promised = throughputs(instance, solution)[owner]
     reached = total / rounds
     loss = 1 - np.divide(reached, promised, out=np.ones(len(owner)), where=promised > 0)

@@ -125,7 +125,7 @@ def _surely_nowhere(
     """Number of pending pods that every node refuses for a certain reason that no other pending pod
     can remove.
     """
-    # 1. reasons that may be none: anywhere, and by node
+    # 1. reasons to refuse that may be wrong: on all nodes, and by node
     everywhere = {"spread", "affinity"} if len(pending) > 1 else set[str]()
     doubts = {node.name: {node.unknown_reason, *map(too_little, node.unsure)}
               for node in state.nodes}  # fmt: skip
@@ -145,6 +145,7 @@ def _surely_nowhere(
         key = _alike(pod)
         if key not in found:
             unsure = everywhere | _counted_in_doubt(pod)
+            # sure: each node gives a reason that is not doubtful
             # other kinds may mean that the filters are not asked at all
             found[key] = _FILTERED.issuperset(kind for kind, _ in pod.undecided) and not any(
                 (unsure | doubts[name]).issuperset(scheduler.refusals(number, name))

@@ -254,7 +254,7 @@ class _Given:
         return self.classes.index(row["class"])
 
     def fields(self, width: int) -> dict[str, Any]:
-        """Fields of the instance for the jobs and machines that were named."""
+        """Fields of `Groups` from the jobs and machines read; `width` seats if none are given."""
         return {
             "count": self.count or [self.copies] * len(self.known),
             "seats": self.seats or [width],

@@ -338,7 +338,7 @@ class Packing(Instance["Placement"]):
 
     @property
     def size(self) -> int:
-        """Number of VM types times that of requested VMs, or times a thousand VMs per server."""
+        """Types times the most of: VMs requested, types, and (elastic or partial) 1000 a server."""
         useful = self.useful
         vms, servers = useful[np.isfinite(useful)].sum(), 0.0
         if np.isinf(useful).any() or self.partial:

@@ -122,9 +122,7 @@ def enough(instance: Accelerators, solution: TimeShares, *, least: float = 0.0) 
 
 
 def owed(instance: Accelerators, solution: TimeShares, *, least: float = 1.0) -> tuple[()] | None:
-    """Whether time shares are feasible for `min_cost`: an empty objective, or None where a job has
-    less than required.
-    """
+    """Return () if the time shares give each job what `min_cost` requires of it, else None."""
     return () if _meets(instance, solution, owed_throughputs(instance, least)) else None
 
 

@@ -396,9 +396,8 @@ class Matching(TotalPenalty):
                 or delta > self.value - self.relaxation
             ):
                 return
-            delta = max(2 * delta, (self.value - self.relaxation) * (1 + 1e-9) + 1e-12)
-            if self.delta_for(self.limits.most_pairs // 4) > self.value - self.relaxation:
-                delta = (self.value - self.relaxation) * (1 + 1e-9) + 1e-12
+            # a better pairing has only pairs of reduced cost below the gap
+            delta = (self.value - self.relaxation) * (1 + 1e-9) + 1e-12
 
     def delta_for(self, number: int) -> float:
         """Reduced cost below which there are about `number` pairs."""

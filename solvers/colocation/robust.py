@@ -270,7 +270,7 @@ def breakpoints(instance: Colocation, above: float = -1.0, upto: float = math.in
 
 
 def _number_between(instance: Colocation, above: float, upto: float) -> int:
-    """Number of differences between two alphas, with multiplicity and both ends."""
+    """Count triples (type, old and new partner) with a difference of penalties in this range."""
     return sum(int(inside.sum()) for *_, inside in _differences(instance, above, upto))
 
 

@@ -148,8 +148,8 @@ def forgiving(
     alpha: float = 0.0,
     alpha_mode: AlphaMode = "penalty-points",
 ) -> Colocation:
-    """Instance of different agents restricted to the pairs of pairings all of whose blocking pairs
-    are those of the given pairing.
+    """Instance of different agents without the pairs that block `pairing`, and of the other pairs
+    with those alone that a pairing without blocking pairs (of the pairs left) can use.
 
     Every pairing of it without a blocking pair has no others in the full instance than those this
     one has.

@@ -317,7 +317,9 @@ def bisect(search: CoreSearch) -> None:
 
 
 def _tried(search: CoreSearch, least: int) -> bool:
-    """Decide one alpha between the two ends; return False if undecided in time."""
+    """Find a grouping that no group blocks at alpha `least`, or prove that there is none; return
+    False if undecided in time.
+    """
     every = np.arange(len(search.columns))
     left = search.clock.time_slice()
     quick = search.clock.time_slice(1, search.limits.quick_seconds)

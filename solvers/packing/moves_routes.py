@@ -348,15 +348,17 @@ def _fixed(search: MovesSearch, spare: float) -> tuple[Integers, Integers, Float
         return None
     # 2. of each class, the servers of which most is kept
     number = np.round(point[built.servers]).astype(np.int64) * pooled.size
-    used = np.flatnonzero(np.minimum(search.placed, search.problem.most.T[search.kind]).any(axis=1))
+    occupied = np.flatnonzero(
+        np.minimum(search.placed, search.problem.most.T[search.kind]).any(axis=1)
+    )
     kind, staying = pooled.of[search.kind], search.placed.sum(axis=1)
     chosen: list[int] = []  # servers that may be in use
     for c in range(len(pooled.size)):
-        here = np.flatnonzero(kind[used] == c)
-        order = np.lexsort((-staying[used[here]], -np.round(point[built.kept[here]], 6)))
+        here = np.flatnonzero(kind[occupied] == c)
+        order = np.lexsort((-staying[occupied[here]], -np.round(point[built.kept[here]], 6)))
         keep = here[order][: number[c]]
-        idle = np.setdiff1d(np.flatnonzero(kind == c), used)
-        chosen += [*used[keep].tolist(), *idle[: number[c] - len(keep)].tolist()]
+        idle = np.setdiff1d(np.flatnonzero(kind == c), occupied)
+        chosen += [*occupied[keep].tolist(), *idle[: number[c] - len(keep)].tolist()]
         lower[built.kept[keep]] = 1.0
         upper[built.kept[np.setdiff1d(here, keep)]] = 0.0
     point = dive.solve()
@@ -364,7 +366,7 @@ def _fixed(search: MovesSearch, spare: float) -> tuple[Integers, Integers, Float
         return None
     # 3. the VMs that stay on them
     stay = np.zeros_like(search.placed)
-    stay[used[built.stay_at], built.stay_type] = np.round(point[built.stay])
+    stay[occupied[built.stay_at], built.stay_type] = np.round(point[built.stay])
     return np.array(chosen, dtype=np.int64), stay, counted(built.count, point)
 
 

@@ -311,7 +311,7 @@ def _flow(task: Task, slack: float | None) -> list[dict[str, Any]]:
     if answer is None or answer.status is not Status.OPTIMAL or answer.row_dual is None:
         return []
     dual, present = answer.row_dual, instance.present
-    carried = np.zeros(instance.types)
+    carried = np.zeros(instance.types)  # dual weight of each type in the rows of slack
     for rows in (program.below, program.above):
         there = rows >= 0
         carried[there] -= (dual[rows[there]] * program.factor[there]) * instance.count[there]

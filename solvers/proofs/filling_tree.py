@@ -199,24 +199,26 @@ def _contradiction(given: Fillings, path: tuple[Node, ...], dual: Floats) -> lis
         worth = given.table @ items - class_prices[given.kind]
         total = sum(int(y) * int(n) for y, n in zip(items, given.request, strict=True))
         total -= sum(int(r) * int(n) for r, n in zip(class_prices, number, strict=True))
-        signs = []
+        multipliers = []
         for value, entry in zip(dual[types + classes + 1 :], path, strict=True):
-            sign = (
+            multiplier = (
                 int(np.floor(value * over + TINY))
                 if entry.side
                 else int(np.ceil(-value * over - TINY))
             )
-            sign = max(sign, 0)
-            worth = worth + (sign if entry.side else -sign) * entry.counted
-            total += sign * (entry.node["most"] + 1) if entry.side else -sign * entry.node["most"]
-            signs.append(sign)
+            multiplier = max(multiplier, 0)  # of "at least most + 1" on side 1, else "at most most"
+            worth = worth + (multiplier if entry.side else -multiplier) * entry.counted
+            most = entry.node["most"]
+            total += multiplier * (most + 1) if entry.side else -multiplier * most
+            multipliers.append(multiplier)
+        # least multiplier of the row of costs at which no filling is worth more than its cost
         needed = int(np.max(-(-worth // given.price[given.kind]), initial=0))
         if given.target is None and needed > 0:
             continue
         if total > needed * (given.target or 0):
             by_class = np.zeros(given.all_classes, dtype=np.int64)
             by_class[given.classes] = class_prices
-            return [*items.tolist(), *by_class.tolist(), needed, *signs]
+            return [*items.tolist(), *by_class.tolist(), needed, *multipliers]
     raise _Open
 
 

@@ -87,7 +87,7 @@ def fluid_power(task: Task) -> Proof:
 
 
 def _grids(task: Task) -> tuple[int | None, ...]:
-    """Precisions of prices to try: None for many digits, and largest denominators of fractions."""
+    """Roundings of prices to try: None for twelve digits, a number for the largest denominator."""
     given = task.instance
     return (None, *NICE) if given.classes * given.processors**2 <= SMALL else (None,)
 

@@ -22,7 +22,7 @@ TASKS = 500_000
 
 
 def _policy(function: str, name: str, sentence: str, p95: float) -> Callable[..., Outcome]:
-    """Function of a refusal policy, with the distance that a task accepts and doctest lines."""
+    """Make the method of a refusal policy; its docstring is `sentence` and an example."""
 
     @validate_options
     def policy(

@@ -288,7 +288,7 @@ FAULTS = r"""
 + status = Status.OPTIMAL
 
 @ solvers/colocation/first_phase.py: of its own type an agent leaves for there is none
-? colocation_first_phase::test_first_phase_keeps_pairs_of_good_pairings
+? colocation_first_phase::test_usable_pairs_include_all_pairs_of_pairings_with_few_blocking_pairs
 - np.minimum(each, most + 1)
 + np.minimum(each, most)
 

@@ -146,7 +146,7 @@ def table(
     trace: Trace = "LPC-EGEE",
 ) -> Parts:
     """Table 1 or 2: delta psi / p_tot of each rule over random windows of a trace, 5e4 or 5e5
-    seconds long; with table 2 how much windows of a tenth of their length are less unfair.
+    seconds long; for table 2 also how much less unfair windows a tenth as long are.
 
     Parameters
     ----------

@@ -113,7 +113,7 @@ def figure_2() -> Parts:
 
 
 def _without_roots(instance: Packing, fair: FairShare, choice: Integers) -> list[float]:
-    """Utilities at alpha 2, in the order of moves, with sums |x| for equation 14's roots."""
+    """Utilities by equation 14 at alpha 2 with sums of |x| for its roots, in the order of moves."""
     due = np.array(fair.due, dtype=float)
     variance = np.abs(choice.sum(axis=0)[:, None] * instance.demand / fair.total - due).sum()
     worth = []

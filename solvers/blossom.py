@@ -170,6 +170,7 @@ class Blossoms:
 
         alone, most = self.alone, self.most_alone
 
+        # cost, and how many are alone beyond those who may be: the slope over the rent
         def line(mate: Integers) -> tuple[int, int]:
             return self._total(mate), int(np.count_nonzero(mate < 0)) - most
 

@@ -151,8 +151,8 @@ def _price(forest: Forest, agent: int) -> int:
 
 @compiled
 def _look(forest: Forest, edges: Edges, node: int, cap: int) -> None:
-    """Set the events of the agents of a node (or child) that has become even or has left the
-    tree.
+    """Set when pairs of a node's agents become tight, and prices reach the cap, after the node (or
+    child) became even or left the tree.
     """
     outer = forest.outer[forest.first[node]]
     even, now, agent = forest.label[outer] == EVEN, forest.cursor[NOW], forest.first[node]
@@ -596,7 +596,7 @@ def decimals(penalty: Reals, allowed: Bools, most: int) -> int:
 
 @compiled
 def _whole(penalty: float, unit: float) -> int:
-    """Penalty in units, rounded down unless it is the decimal of an integer."""
+    """Penalty x `unit` rounded down, or the integer n where n / `unit` is the penalty."""
     near = round(penalty * unit)
     if near / unit == penalty:
         return int(near)

@@ -100,6 +100,6 @@ def test_resource_score_relative_to_fastest_cores_equals_hand_calculation() -> N
     assert _measured(one, answer, "empty")["resource_score"] == pytest.approx((11 / 11 + 4 / 5) / 2)
 
 
-def test_admission_blocking_share_counts_pairs_off_the_own_vm() -> None:
+def test_admission_blocking_share_is_over_pairs_of_a_job_and_another_vm() -> None:
     found = cotenant.solve("admission/tiny", "SM").metrics  # two of four jobs on one of two VMs
     assert found["blocking_share"] == found["blocking_pairs"] / (4 * 2 - 2)

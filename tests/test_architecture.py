@@ -475,17 +475,17 @@ def test_public_functions_and_classes_have_a_docstring() -> None:
 
 
 BUDGET = {
-    "solvers": (39_076, 25_653),
-    "analysis": (19_354, 13_170),
-    "instances": (21_023, 13_958),
+    "solvers": (39_079, 25_653),
+    "analysis": (19_355, 13_170),
+    "instances": (21_024, 13_958),
     "models": (5_194, 3_307),
-    "verify": (4_823, 3_508),
-    "baselines": (4_210, 2_209),
+    "verify": (4_824, 3_508),
+    "baselines": (4_212, 2_209),
     "ask": (859, 407),
-    "cluster": (12_751, 8_795),
+    "cluster": (12_756, 8_795),
     "papers": (5_827, 4_267),
     "cli": (3_492, 2_387),
-    "tests": (45_384, 35_768),
+    "tests": (45_386, 35_770),
     "benchmarks": (6_944, 5_377),
 }
 """Lines of each layer's Python files, and those of code (without blanks, comments and docstrings):

@@ -31,7 +31,9 @@ def least_penalty(instance: Colocation, most: int, alpha: float = 0.0, mode: Any
 @pytest.mark.slow
 @pytest.mark.parametrize("cases", ranges(800, 25, 100))
 @pytest.mark.parametrize("most", [0, 1])
-def test_first_phase_keeps_pairs_of_good_pairings(cases: range, most: int, reference: Any) -> None:
+def test_usable_pairs_include_all_pairs_of_pairings_with_few_blocking_pairs(
+    cases: range, most: int, reference: Any
+) -> None:
     some, ruled_out = 0, 0
     for index, instance in enumerate(colocations(cases)):
         alpha, mode = [0.0, 0.0, 0.1][index % 3], ALPHA_MODES[index % len(ALPHA_MODES)]

@@ -80,7 +80,7 @@ def test_debts_of_renamed_accounts_stay_within_printed_error(tmp_path, seed) -> 
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_debts_depend_on_machine_parts_within_printed_error(tmp_path, seed) -> None:
+def test_debts_with_coarse_machine_parts_differ_within_printed_error(tmp_path, seed) -> None:
     path = exported(tmp_path, crowd(seed, "abc"))
     source = Source(machines=8, shares="a=37,b=41,c=29")
     exact = fairness(path, source, ties=0)

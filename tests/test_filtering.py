@@ -33,7 +33,7 @@ def test_filtering_reaches_published_accuracy_on_synthetic_penalties(model_seed:
     assert accuracy(penalty, 0.75) >= 0.95  # and 95 % at 75 %
 
 
-def test_filtering_keeps_samples_and_ignores_the_rest() -> None:
+def test_filled_matrix_keeps_samples_and_ignores_values_outside_the_mask() -> None:
     penalty = population(agents=200, rng=np.random.default_rng(0)).penalty.copy()
     penalty[3, 5] = np.inf
     mask = sample_mask(penalty.shape, 0.3, np.random.default_rng(1), np.isfinite(penalty))

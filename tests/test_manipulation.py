@@ -336,7 +336,7 @@ def test_misreports_command_prints_table_and_writes_witness(tmp_path: Path) -> N
 
 
 @pytest.mark.usefixtures("in_this_process")
-def test_compare_with_manipulation_column_has_own_rows(tmp_path: Path) -> None:
+def test_compare_with_manipulation_adds_rows_to_those_stored_without(tmp_path: Path) -> None:
     rows = tmp_path / "rows.jsonl"
     words = ["compare", "admission/tiny", "-m", "SM", "-m", "proposed", "--out", str(rows)]
     run(*words)

@@ -223,7 +223,7 @@ def test_joint_optimum_with_coarse_rounding_stops_with_gap(
     assert (outcome.status, outcome.stop) == (Status.FEASIBLE, Stop.FINISHED)
 
 
-def test_joint_optimum_of_small_sums_equals_exact_game(brute) -> None:
+def test_joint_optimum_at_alpha_5_equals_exact_enumeration(brute) -> None:
     instance = Packing(
         capacity=[[1], [4]], initial=[[2], [4]], servers=[1, 3], demand=[[1], [1]],
     )  # fmt: skip

@@ -384,7 +384,7 @@ def test_quick_experiments_equal_stored_findings(row: dict[str, Any]) -> None:
     assert all(picture.alt and picture.title and picture.command for picture in again.pictures)
 
 
-def test_stored_differences_have_a_tested_cause() -> None:
+def test_stored_findings_that_differ_state_a_cause() -> None:
     differs = [one for row in ROWS for one in findings(row) if one.verdict == "differs"]
     assert [one.what for one in differs if not one.cause] == []
 

@@ -33,7 +33,7 @@ def lab(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return store
 
 
-def test_profiles_fit_80_columns_with_intervals_looks_and_voids(lab: Path) -> None:
+def test_profiles_table_with_intervals_and_failed_pairs_fits_80_columns(lab: Path) -> None:
     done = run("profiles", str(lab), COLUMNS="80")
     assert done.returncode == 0, done.stderr
     assert max(map(len, done.stdout.splitlines())) <= 80

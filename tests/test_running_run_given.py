@@ -94,7 +94,7 @@ def test_run_refuses_invalid_options_before_any_job(store: Path, tmp_path: Path)
         )
 
 
-def test_run_refuses_stores_and_types_that_do_not_fit(store: Path, tmp_path: Path) -> None:
+def test_run_refuses_missing_or_locked_store_and_unknown_type(store: Path, tmp_path: Path) -> None:
     def refusal(text: str, path: Path, *options: str) -> str:
         words = ("run", "queue", str(written(tmp_path, text)), "--store", str(path), "--local", "1")
         done = run(*words, *options)

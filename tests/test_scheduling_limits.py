@@ -119,7 +119,7 @@ def test_interval_model_cuts_a_job_far_longer_than_the_horizon() -> None:
     assert values[0].bound == values[1].bound
 
 
-def test_certificates_of_other_readings_and_utilities_hold() -> None:
+def test_ref_with_other_reading_or_utility_passes_recheck() -> None:
     instance = made()
     for options in ({"reading": "definition"}, {"utility": "flow-time"}):
         assert recheck(instance, cotenant.solve(instance, "REF", **options)).broken == ()

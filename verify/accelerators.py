@@ -230,7 +230,7 @@ class Shares:
         return steps, self.numbers("elapsed", 0)
 
     def ratios(self, unit: list[Fraction], types: list[int] | None = None) -> list[Fraction]:
-        """Throughput of a job of each of these types that has jobs, relative to its unit."""
+        """Throughput per job over its type's unit, for those of `types` (all if None) with jobs."""
         among = self.types if types is None else types
         return [self.total[i] / (self.count[i] * unit[i]) for i in among if self.count[i]]
 
@@ -261,8 +261,8 @@ class _Spare:
         self.left, self.counted = Fraction(sum(n * y for n, y in devices), self.over), 0
 
     def bounds(self, before: list[int], types: list[int]) -> list[tuple[int, Fraction]]:
-        """Upper bound on the total of all jobs of each type if the earlier types have no less than
-        in the answer.
+        """Upper bound on each type's total throughput if the earlier types get no less than in the
+        answer.
         """
         given, kinds = self.given, len(self.given.kinds)
         if not self.worth:

@@ -80,8 +80,8 @@ class Jobs:
         return Fraction(bound, over * self.unit)
 
     def too_few(self, step: dict[str, object], least: Fraction) -> bool:
-        """Whether configurations of a utility of at least `least` cost all jobs more, at prices of
-        devices, than all devices cost: then not every job has this utility.
+        """Whether prices of devices show that not every job can have the utility `least`: its
+        cheapest such configurations cost more than all devices, or some job has none.
         """
         prices, _ = self._prices(step)
         cost = 0

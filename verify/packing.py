@@ -158,7 +158,8 @@ class Packing:
             self._counted(self.cards or [], k)
 
     def _counted(self, cards: list[int], k: int) -> None:
-        """Add units of cards as a resource (k = 0), or for k above 0 what follows from them.
+        """Add cards as a resource: in units (k = 0), or rounded by a dual feasible function
+        (k above 0).
 
         Theorem (Fekete and Schepers 2001). Let a share x of a card count x if x (k + 1) is whole,
         and floor(x (k + 1)) / k if not. Shares on one card count 1 at most: of those that are not

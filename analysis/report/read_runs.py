@@ -109,7 +109,7 @@ def _name(
     group: Callable[[Row], tuple[Any, ...]],
     facts: Callable[[Row], Facts],
 ) -> None:
-    """Add to a method's name the facts in which the rows of its group differ."""
+    """Append to each row's instance or method name the facts in which rows of its group differ."""
     groups: dict[tuple[Any, ...], list[Row]] = defaultdict(list)
     for row in rows:
         if row.get("kind", "run") == "run":

@@ -158,8 +158,9 @@ class Starts:
             child.end()
 
     def kept(self, outcome: Outcome, measured: Metrics) -> tuple[Outcome, Metrics]:
-        """Outcome and metrics of a method, replaced by those of the best start with the method's
-        bound if the answer is worse than it; a claim that the start contradicts is withdrawn.
+        """Outcome and metrics of a method; if its answer is worse than the best start, or it has
+        none, those of the start with the method's bound. A claim that the start contradicts is
+        withdrawn.
         """
         start, question, mine = self.best, self.question, None
         if start is None or (outcome.solution is not None and not measured):

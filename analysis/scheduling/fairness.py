@@ -116,7 +116,7 @@ class Fairness:
 
     @cached_property
     def owed(self) -> Floats:
-        """Debt (k,) to each organization (above 0) or of it [core hours]."""
+        """What each organization is owed, shape (k,); below 0 what it owes [core hours]."""
         debts: Floats = self.course[-1]
         return debts
 
@@ -189,7 +189,7 @@ class Fairness:
         ]
 
     def causes(self, organization: int, number: int = 3) -> list[Cause]:
-        """The largest causes over all windows, with the jobs most concerned."""
+        """Largest causes of an organization's debt over all windows, with the jobs concerned."""
         owed = bool(self.owed[organization] > 0)
         sums: dict[tuple[Any, int, int], list[Cause]] = {}
         for each in self.flows:

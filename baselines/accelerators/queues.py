@@ -101,6 +101,7 @@ def allox(
     """
     clock, draw = Clock(time_limit), rng or np.random.default_rng(0)
     required_steps(instance)
+    # the program has a column for each type, kind of device that runs it, and place in a queue
     ways = int(((instance.alone > 0) & (instance.count > 0)[:, None]).sum())
     deepest = max(1, _LARGEST // ways)
     most = min(instance.jobs, max(instance.all_devices, int(alpha * instance.jobs)))
@@ -113,6 +114,7 @@ def allox(
         if found is None or found.point is None:
             return fifo(instance, rng=draw)
         number = np.floor(found.point[: len(places.type)] + 1e-6).astype(np.int64)
+        # kinds of device whose deepest place is taken throughout need longer queues
         last = number * instance.workers[places.type] * (places.place == depth)
         full = np.bincount(places.device, last, len(instance.devices)) >= instance.devices
         if depth >= min(most, deepest) or not (full & (instance.devices > 0)).any():

@@ -148,7 +148,9 @@ class _Ordering:
                 return
 
     def _would(self, number: int, node: str) -> bool:
-        """Return whether a pod could be placed on a node after the wave."""
+        """Return whether a pod could be placed on a node once the moves of the current wave are
+        done.
+        """
         old = {move.pod: self.scheduler.where[move.pod] for move in self.wave}
         for move in self.wave:
             self.scheduler.leave(move.pod)

@@ -265,7 +265,9 @@ class Assembly:
         return allowed
 
     def translation(self, rules: Sequence[Rule]) -> Translation:
-        """Build the translation; pinned pods, dropped and broken rules are added by the caller."""
+        """Translate nodes, pods and rules into a packing instance; the caller adds what is pinned,
+        dropped or broken.
+        """
         # 1. Amounts, and classes of equal nodes.
         names, demand, capacity, allowed = self._amounts()
         costs = node_costs(self.state)

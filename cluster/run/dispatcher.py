@@ -27,7 +27,8 @@ class Ended:
 
 
 class Dispatcher:
-    """Machines that are parts of this computer. Use it in a with statement.
+    """Dispatcher of jobs to machines that are parts of this computer, each with its own seats. Use
+    it in a with statement.
 
     Parameters
     ----------

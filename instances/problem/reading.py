@@ -264,7 +264,7 @@ def _ordinary(text: str) -> Any:
         raise ValueError
     content = from_json(text, allow_inf_nan=False)
     colons, level = 0, [[content]]
-    for _ in range(MOST_NESTED + 1):
+    for _ in range(MOST_NESTED + 1):  # a pass for each depth; short lists and objects are joined
         lists: list[list[Any]] = []
         objects: list[dict[str, Any]] = []
         for values in level:
@@ -282,6 +282,7 @@ def _ordinary(text: str) -> Any:
         level = [x for x in lists if len(x) >= _LONG]
         if joined:
             level.append(joined)
+    # nested too deep, or an equal key was lost with its colon
     if level or colons != text.count(":"):
         raise ValueError
     return content

@@ -63,6 +63,7 @@ def max_min(instance: Accelerators, *, time_limit: float | None = None) -> Outco
     optimal 0.722222
     """
     unit = entitlements(instance)
+    # the part of its steps that the slowest job does in a second, whose inverse is the makespan
     best, value, bound = most_least(instance, unit, Clock(time_limit))
     proved = agree(value, bound, scale(instance, "worst_throughput"))
     status = Status.OPTIMAL if proved else Status.FEASIBLE

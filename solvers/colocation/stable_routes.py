@@ -459,8 +459,8 @@ def count_in_steps(search: StableSearch) -> None:
 
 
 def decide(search: StableSearch, seconds: float | None = None, upto: int | None = None) -> None:
-    """Decide whether `bound`, `bound` + 1, ... blocking pairs are enough, until one number is
-    undecided in time.
+    """Decide whether a number of blocking pairs between bound and value, at most twice the bound,
+    is enough; repeat until one number is undecided in time.
 
     Parameters
     ----------

@@ -75,7 +75,7 @@ def pair_costs(instance: Groups, place: int, over: int) -> Integers:
 
 
 def mates(instance: Groups, grouping: Grouping) -> Integers:
-    """Index of each job's partner among the present types, shape (n,); -1 for a job alone."""
+    """Partner of each job (n,), both as indices into `instance.present`; -1 for a job alone."""
     pairs = grouping.members[(grouping.members >= 0).sum(axis=1) == 2]
     one, two = np.searchsorted(instance.present, pairs[:, [0, -1]]).T
     mate: Integers = np.full(instance.jobs, -1)

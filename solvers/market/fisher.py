@@ -290,8 +290,8 @@ def solve_newton(search: PriceSearch) -> None:
 
 
 def solve_interior(search: PriceSearch) -> None:
-    """Follow the central path of a regularized problem, which also takes f = 1, and polish by
-    Newton's method.
+    """Follow the central path of a regularized problem, also with parallel fractions of 1, and
+    polish by Newton's method.
     """
     exchange, goal = search.exchange, search.goal
     if "interior" not in search.routes:

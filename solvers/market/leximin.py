@@ -213,7 +213,7 @@ class LevelSearch:
         number = len(self.ratios.users)
         counted = [] if value is None else [value]
         marks = _Marks([], [level.value for level in self.levels] + counted)
-        for level in self.levels:
+        for level in self.levels:  # integer columns: which users stay at this level
             at = builder.columns(number, upper=1.0, integer=True)
             builder.row(at, upper=float(level.users))
             marks.at.append(at)
@@ -227,7 +227,7 @@ class LevelSearch:
             marked = np.array([at[index] for at in marks.at], dtype=np.int64)
             if len(marked) > 1:
                 builder.row(marked, upper=1.0)
-            if value is None:
+            if value is None:  # the ratio is at least the raised level, unless marked
                 entries = np.concatenate([_clipped(gain, self.unit), [-1.0], np.ones(len(marked))])
                 builder.row(np.concatenate([own, [raised], marked]), entries, lower=0.0)
             limit = marks.values[-1] if marks.values else Fraction(0)

@@ -264,7 +264,7 @@ class Reduced(RulesOnServers):
             demand=self.demand,
             request=self.request,
             capacity=together(self.capacity, wanted),
-            price=np.where(size == 1, self.price[first], price),
+            price=price,
             limit=self.limit[first],
             most=together(self.most.T, self.request).T,
             limits=self.limits,

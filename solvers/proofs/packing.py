@@ -134,6 +134,7 @@ def max_min_share(task: Task) -> Proof:
     total = solution.totals(given.types).tolist()
     users = np.flatnonzero(given.requested > 0).tolist()
     share = min(total[i] * unit[i] for i in users)
+    # the fewest VMs of each user with more than the least share do not fit together
     owed = [math.floor(share / unit[i]) + 1 if i in users else 0 for i in range(given.types)]
     step: dict[str, Any] = {"kind": "share", "above": option(share)}
     if not any(owed[i] > given.requested[i] for i in users):

@@ -99,8 +99,8 @@ def _grids(task: Task) -> tuple[int | None, ...]:
 
 
 def _steps(task: Task, kind: str, prices: Mapping[str, Any]) -> Iterator[Step]:
-    """Steps with the prices as integers in several precisions; for `finish-time` with ratios just
-    below the bound.
+    """Proof steps to try, with integer prices in several precisions; for `finish-time` each with
+    several ratios just below the bound.
     """
     alone = _alone(task)
     worth = np.array([] if alone else prices["step"])

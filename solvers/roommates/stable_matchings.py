@@ -117,7 +117,7 @@ class StableTable:
         return partner
 
     def _after(self, last: Ranks, touched: NDArray[np.int64], singles: bool = False) -> Any:
-        """Table after propagation from changed ends of lists."""
+        """Stable table left when lists are cut at `last` and shortened further; None if none is."""
         from . import list_kernels
 
         first, changed = self.first.copy(), np.zeros(len(last), dtype=np.int8)

@@ -71,7 +71,7 @@ class Family:
         decimals may be moved.
     out_of_reach : the same with an entry of such a size, from 1e-12 to 1e12, that no answer uses.
     optima : by enumeration.
-    options : of methods that have further engines or routes.
+    options : of methods that have further engines.
     """
 
     drawn: Callable[[np.random.Generator], Instance]
@@ -318,7 +318,7 @@ FAMILIES: dict[str, Family] = {
     ),
     "admission": Family(
         assignments, ((("speed",), -8, 11),), absent_cores, best_assignments,
-        {"optimal": ({}, {"engine": "cp-sat"}, {"route": "columns"})},
+        {"optimal": ({}, {"engine": "cp-sat"})},
     ),
     "scheduling": Family(
         schedules, (), jobs_too_late, best_schedules,

@@ -82,7 +82,7 @@ from cotenant.solvers.packing.minimum import min_servers
 
 instance = caprara_toth(number=6, items=60, rng=np.random.default_rng(3))
 min_servers(instance, time_limit=2)  # kernels are compiled now
-signal.signal(signal.SIGALRM, signal.default_int_handler)
+signal.signal(signal.SIGALRM, lambda *_: signal.raise_signal(signal.SIGINT))
 random.seed(0)
 for _ in range(80):
     try:

@@ -41,7 +41,7 @@ class PricePoint:
     def of(
         cls, limit: float | None, outcome: Outcome, measured: Callable[[Any], tuple[float, float]]
     ) -> PricePoint:
-        """Point from a program's outcome, with efficiency and fairness measured on its answer."""
+        """Frontier point from a program's outcome; efficiency and fairness are measured again."""
         value, reached = (None, None) if outcome.solution is None else measured(outcome.solution)
         return cls(limit, value, outcome.bound, reached, outcome.status, outcome.solution)
 
@@ -102,7 +102,7 @@ class PriceFrontier:
 
     @property
     def status(self) -> Status:
-        """Optimal if every point is proved optimal or infeasible, and none is missing."""
+        """Optimal if all points are proved optimal or infeasible, without an interrupt."""
         if not self.points:
             return Status.UNKNOWN
         done = all(point.status in (Status.OPTIMAL, Status.INFEASIBLE) for point in self.points)
@@ -160,7 +160,9 @@ class Sweep:
         self.answers.append((*self.measured(answer), answer))
 
     def solve(self, left: int, method: Within, *given: Any, **options: Any) -> Outcome:
-        """Run the first of the `left` remaining programs; None after an interrupt."""
+        """Run one of the `left` remaining programs in its share of the time, and keep its answer;
+        an outcome without answer after an interrupt.
+        """
         if self.stopped is Stop.INTERRUPTED:
             return Outcome(None, None, Status.UNKNOWN, Stop.INTERRUPTED)
         outcome = method(*given, time_limit=self.clock.time_slice(left), **options)
@@ -179,7 +181,9 @@ class Sweep:
         return self.fairer * (fairness - limit) <= 0
 
     def within(self, limit: float, left: int, method: Within) -> PricePoint:
-        """Point of the frontier at a limit, by the first of the `left` remaining programs."""
+        """Frontier point at a limit, by the first of the `left` remaining programs unless a known
+        answer already settles it.
+        """
         start, free = self.best(limit), self.free
         if free is not None and self._keeps(self.measured(free.solution)[1], limit):
             return PricePoint.of(limit, free, self.measured)
@@ -194,13 +198,13 @@ class Sweep:
     def points(
         self, limits: Sequence[float], method: Within, *, after: int = 0
     ) -> list[PricePoint]:
-        """Points of the limits, the tightest first; `after` further programs share the time."""
+        """Frontier points at the limits, tightest first; `after` more programs share the time."""
         left = range(len(limits) + after, 0, -1)
         return [self.within(limit, more, method) for limit, more in zip(limits, left, strict=False)]
 
     def staircase(self, loosest: float, free: Outcome) -> list[PricePoint]:
-        """Points of the known answers at their own fairness, up to the loosest limit, with their
-        common bound.
+        """Frontier points at the fairness of each known answer within the loosest limit, all with
+        the bound of the outcome `free`.
         """
         limits = {fairness for _, fairness, _ in self.answers if self._keeps(fairness, loosest)}
         outcomes = [(at, replace(free, solution=self.best(at))) for at in limits]

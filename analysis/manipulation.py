@@ -38,7 +38,7 @@ LEAST_GAIN = 1e-7
 
 @dataclass(frozen=True, eq=False)
 class Misreport:
-    """Misreported instance, with further data that `Reports.utilities` needs."""
+    """Instance as an agent misreports it, with data that `Reports.utilities` needs."""
 
     instance: Any
     parts: Any = None
@@ -53,10 +53,10 @@ class Misreport:
 
 
 class Reports:
-    """Reports of a problem's agents (their entries of those `fields` that are given), and the
-    utility of an answer to each agent, in `unit`. Of what it likes most an agent reports `best`, or
-    its largest entry where that is None, and of what it likes least `worst`; `changes` are kinds of
-    reports beside those of fields.
+    """Possible misreports of the agents of a problem (their entries of those `fields` that are
+    given), and the utility of an answer to each agent, in `unit`. Of what it likes most an agent
+    reports `best`, or its largest entry where that is None, and of what it likes least `worst`;
+    `changes` are kinds of reports beside those of fields.
     """
 
     unit, fields, changes = "", tuple[str, ...](), tuple[str, ...]()
@@ -70,8 +70,8 @@ class Reports:
         raise NotImplementedError
 
     def most(self, truth: Any, agent: int, honest: float, method: str) -> tuple[float, str]:
-        """Upper bound on the agent's utility by any report, with its reason; `honest` is its
-        utility by the truth.
+        """Upper bound on the utility that the agent can reach by any report, and the reason of the
+        bound; `honest` is the agent's utility when it reports the truth.
         """
         raise NotImplementedError
 
@@ -85,7 +85,9 @@ class Reports:
     def rows(
         self, here: Misreport, name: str, agent: int, rows: Callable[[Any], Iterable[Any]]
     ) -> Iterator[Misreport]:
-        """Valid reports in which `rows` replaces the agent's entries of the field `name`."""
+        """Valid reports that replace the agent's entries of the field `name` by each array that
+        `rows` makes from them.
+        """
         table, mine = getattr(here.instance, name), self.mine(here.instance, name, agent)
         for row in rows(table[mine]):
             changed = table.copy()
@@ -96,7 +98,9 @@ class Reports:
     def near(
         self, truth: Any, here: Misreport, agent: int, *, kinds: Sequence[str] | None = None
     ) -> Iterator[Misreport]:
-        """Reports one change away from another report, in all `fields` or the given kinds."""
+        """Reports that differ from the report `here` in one change to the agent's entries of one
+        field, for all `fields` or the given kinds.
+        """
 
         def steps(row: npt.NDArray[Any]) -> Iterator[Any]:
             yield from (row * factor for factor in FACTORS)
@@ -111,7 +115,7 @@ class Reports:
                 yield from self.rows(here, name, agent, steps)
 
     def orders(self, truth: Any, agent: int) -> Iterator[Misreport]:
-        """Reports that the search tries once, at its end: all permutations of the first row."""
+        """Reports that permute the agent's first row; the search tries all of them at its end."""
         name = next(name for name in self.fields if getattr(truth, name) is not None)
         return self.rows(Misreport(truth), name, agent, permutations)
 
@@ -284,7 +288,7 @@ class _Mechanism:
         self.seeds = seeds if accepts(self.function, "rng") else seeds[:1]
 
     def ask(self, function: Callable[..., Any], *given: Any) -> Any:
-        """Call a function of `Reports` with those options that it takes."""
+        """Call a method of `Reports` with those options of the run that it takes."""
         return function(*given, **accepted(function, self.options))
 
     def measured(self, instance: Any, solution: Any, **options: Any) -> dict[str, float]:
@@ -315,7 +319,7 @@ class _Mechanism:
     def best(
         self, names: list[str], agent: int, honest: Floats, part: Clock, interrupted: bool
     ) -> Manipulation:
-        """Best misreport of an agent found in its share of the time."""
+        """Search the best misreport of one agent within its part of the time."""
         truth, reports, own = self.truth, self.reports, float(honest[agent])
         # theorems are of the catalogue's methods
         known = "" if self.entry is None else self.name

@@ -1,5 +1,5 @@
-"""Definition of a metric (name, direction, unit, description), and the stored result in the form in
-which the `facts` of a problem read it.
+"""Metric (name, direction, unit, description), and the view of a stored result from which the
+`facts` functions of the problems recompute its certificate.
 """
 
 from __future__ import annotations
@@ -66,9 +66,11 @@ class Stated(NamedTuple):
     options: Mapping[str, Any]
 
     def together(self, *names: str) -> Facts:
-        """Entries of a certificate that are hints for a reader, useful only together."""
+        """Certificate entries for a reader that must be there together if one of them is; their
+        values are not recomputed.
+        """
         return dict.fromkeys(names, ...) if self.certificate.keys() & {*names} else {}
 
     def echoed(self, *names: str) -> Facts:
-        """Options that a certificate repeats."""
+        """Certificate entries that repeat the given options of the run."""
         return {name: self.options[name] for name in names}

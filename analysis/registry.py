@@ -19,8 +19,8 @@ Value = TypeVar("Value")
 
 
 class Offered(Generic[Value]):
-    """Attribute of `Analysis` that is loaded on use from a module in the problem's folder; None for
-    a problem whose module, or its name there, is missing.
+    """Descriptor of `Analysis` that imports an attribute on first use from a module in the
+    problem's folder; None for a problem whose module, or its name there, is missing.
 
     Parameters
     ----------
@@ -45,7 +45,7 @@ class Offered(Generic[Value]):
 
 @dataclass(frozen=True)
 class Analysis:
-    """Problem with the functions of its analysis; only the metrics are required.
+    """Analysis of a problem: functions for metrics, and optional ones for frontiers and pictures.
 
     Attributes
     ----------

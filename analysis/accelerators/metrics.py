@@ -109,7 +109,9 @@ REPORTS = _Reports()
 
 
 def facts(stated: Stated) -> Facts:
-    """Values of the certificate's levels, computed from the types that reached them."""
+    """Entries of an accelerators certificate that follow from the answer: the value of each leximin
+    level, recomputed from the types that reached it.
+    """
     instance, shares = stated.instance, stated.answer
     if stated.method not in ("leximin", "hierarchical") or shares is None:
         return {}

@@ -36,7 +36,7 @@ def least_computation(instance: Admission) -> float:
         )
 
     def least(j: int, free: Integers) -> float:
-        """Minimum sum of jobs j and later with the remaining cores."""
+        """Minimum sum of the computation times of jobs j, j + 1, ... on the free cores."""
         best = 0.0 if j == instance.jobs else inf
         for v in range(instance.machines) if j < instance.jobs else ():
             for used in product(*(range(n + 1) for n in free[v].tolist())):

@@ -110,7 +110,9 @@ def _fill_of(found: Records, kind: str) -> Picture:
 
 
 def _sorted(values: np.ndarray) -> list[float]:
-    """Values in increasing order, or quantiles of them that are themselves among the values."""
+    """Values in increasing order; of more than `MOST_VALUES`, evenly spaced quantiles that are
+    themselves among the values.
+    """
     ordered = np.sort(values)
     if len(ordered) > MOST_VALUES:
         ordered = np.quantile(ordered, np.linspace(0, 1, MOST_VALUES), method="lower")

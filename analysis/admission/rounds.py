@@ -41,7 +41,7 @@ class Rounds:
     computation: Floats | None = None
 
     def facts(self) -> dict[str, float]:
-        """Summary of the rounds.
+        """Numbers that summarize the rounds, by name.
 
         - `rounds`;
         - `computation_time` = sum of length / speed, waiting left out (section III.B.4);

@@ -53,7 +53,7 @@ def pair_oldest(
     beside = finite & finite.T
 
     def kept(dropped: int) -> Integers:
-        """Number of jobs of each type without the youngest ones."""
+        """Numbers (T,) of the oldest jobs by type without the `dropped` youngest of them."""
         return np.bincount(oldest[: jobs - dropped], minlength=instance.types)
 
     def need(count: Integers) -> int:
@@ -61,7 +61,9 @@ def pair_oldest(
         return int(count.sum()) - most_pairs(count, beside)
 
     def may_fit(dropped: int) -> bool:
-        """Return whether no quick bound excludes the batch without its youngest jobs."""
+        """Return whether the batch without its `dropped` youngest jobs may fit, by a quick lower
+        bound on its machines.
+        """
         return need(kept(dropped)) <= free
 
     def without(dropped: int) -> tuple[Colocation, Pairing] | None:

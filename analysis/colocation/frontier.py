@@ -189,7 +189,8 @@ def _spread(against: Against, low: float, high: float, number: int) -> list[floa
 def _alpha_frontiers(
     instance: Colocation, clock: Clock, points: int, known: Sequence[Pairing], free: Outcome
 ) -> PriceFrontier:
-    """Least mean penalty by alpha without possibly, measured, and certainly blocking pairs.
+    """Frontier of the least mean penalty by alpha without possibly blocking pairs and, beside it,
+    without measured and without certainly blocking pairs.
 
     The limits are spread from robust alpha, 0 and 0 to what the cheapest pairing reaches anyway;
     the first of possible ones is the largest alpha below robust alpha that is proved too low, where
@@ -230,7 +231,7 @@ def _alpha_frontiers(
 
 
 def _known(instance: Colocation) -> list[Pairing]:
-    """Pairings of the fast policies."""
+    """Pairings of the fast policies, the first starts; none where forbidden pairs stop one."""
     policies = (
         [greedy, marriage_partition, complementary] if instance.bandwidth is not None else [greedy]
     )

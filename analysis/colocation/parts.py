@@ -10,8 +10,9 @@ from ...instances.colocation.instance import Colocation
 
 
 def parts(instance: Colocation) -> tuple[list[str], Callable[[list[int]], Colocation]]:
-    """Text of each requirement, and a function that returns the instance with some of them, where
-    the other types may share with any type at no penalty.
+    """Texts of the colocation requirements (which types a type may share with), and a function that
+    makes the instance with a subset of them, where types without a requirement may share at no
+    penalty.
     """
     present = instance.present
     allowed = instance.allowed[np.ix_(present, present)]

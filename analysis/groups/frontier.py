@@ -90,7 +90,7 @@ def price_frontiers(
 
 
 def _policies(instance: Groups) -> Iterator[Grouping]:
-    """Groupings of the deterministic policies."""
+    """Yield the groupings of the deterministic policies; some have none under forbidden groups."""
     for policy in functions("groups", *_POLICIES).values():
         with suppress(NoSolution):  # forbidden groups are in its way
             yield policy(instance)

@@ -113,7 +113,9 @@ def metrics(
 
 
 def full_kinds(instance: Groups) -> int:
-    """Upper bound on the number of kinds of full groups on all classes in use."""
+    """Upper bound on the number of different full groups (types with numbers of jobs) over the
+    machine classes in use.
+    """
     if instance.members is not None:
         return len(instance.members)
     present = int(np.count_nonzero(instance.count))

@@ -10,7 +10,9 @@ from ...instances.groups.instance import Groups
 
 
 def parts(instance: Groups) -> tuple[list[str], Callable[[list[int]], Groups]]:
-    """Text of each requirement, and a function that gives the instance with some of them."""
+    """Texts of the groups requirements (forbidden neighbors, numbers of machines), and a function
+    that makes the instance with a subset of them.
+    """
     machines_of = np.array(instance.machines, dtype=float)
     present, classes = instance.count > 0, np.flatnonzero(np.isfinite(machines_of))
     never = np.zeros((instance.types, instance.types), dtype=bool)

@@ -37,7 +37,7 @@ def pictures(rows: Sequence[Row]) -> list[Picture]:
 
 
 def _chart(name: str, records: Mapping[str, Record]) -> Chart:
-    """Step chart of the records, with the lower bound as a thick line."""
+    """Step chart of servers in use over time by method; the lower bound is a thick line."""
     some = next(iter(records.values()))
     lines = {"lower bound": some["needed"], **{m: r["servers"] for m, r in records.items()}}
     series = tuple(

@@ -31,7 +31,7 @@ class EnvyAudit:
 
 
 def envy_audit(market: Market, allocation: Allocation) -> EnvyAudit:
-    """Find the index of the most envious pair, and the envy in its group."""
+    """Envy index of the most envious user, and the envy among users on the same servers."""
     index, _ = user_envy(market, allocation)
     worst = int(np.argmin(np.where(market.active, index, np.inf)))
     group = users_alike(market, worst)

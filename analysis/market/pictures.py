@@ -178,7 +178,7 @@ def _prices(found: Records) -> Picture:
 
 
 def _sorted(values: np.ndarray) -> list[float]:
-    """Quantiles of values at `SHARES`, by linear interpolation."""
+    """Quantiles of the values at the fractions `SHARES`, by linear interpolation."""
     return rounded(np.quantile(values, SHARES))
 
 

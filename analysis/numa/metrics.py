@@ -116,7 +116,9 @@ def _shares(rate: Floats) -> dict[str, float]:
 
 
 def facts(stated: Stated) -> Facts:
-    """Mix of policies that a flow stands for, as a certificate states it."""
+    """Entries of a numa certificate that follow from the answer: the mix of policies that a flow
+    stands for, with prices and levels.
+    """
     from ...solvers.numa.fluid import mix_table
 
     if stated.method not in ("fluid", "fluid-power"):

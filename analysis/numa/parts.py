@@ -8,8 +8,8 @@ from ...instances.numa import Numa
 
 
 def parts(instance: Numa) -> tuple[list[str], Callable[[list[int]], Numa | None]]:
-    """Text of each requirement, and a function that gives the instance with the tasks of some
-    classes only; None without any.
+    """Texts of the task rates of the classes, and a function that makes the instance with the tasks
+    of some classes only; None without any tasks.
     """
     rates = instance.rate * instance.class_share
     labels = [

@@ -27,7 +27,7 @@ WIDE, LOWEST = 5.0, 0.05
 
 @validate_options
 def record(instance: Numa, solution: Simulation | Flow) -> dict[str, Any]:
-    """Numbers of a simulation or a flow that `pictures` draws, stored in a row; below 1 kB.
+    """Small record of a simulation or a flow for the charts of `pictures`; below 1 kB.
 
     `served` [tasks/s], `shares` of the tasks by distance (0 hops, 1 hop, ..., another blade); of a
     simulation also `stable` and, when stable, the quantiles of the response time at `levels`,

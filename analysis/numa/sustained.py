@@ -108,7 +108,8 @@ def sustained(
 
 @validate_options
 def sustained_pair(instance: Numa, policy: str, **settings: Any) -> tuple[Sustained, Sustained]:
-    """Rates that a policy sustains from empty and from saturated; between the two it is metastable.
+    """Rates [tasks/s] that a policy sustains from an empty and from a saturated system; between the
+    two the system is metastable.
 
     The settings are those of `sustained`.
     """

@@ -14,7 +14,7 @@ from .metrics import enviers, loads
 
 @dataclass(frozen=True)
 class Audit:
-    """Violations of the audited properties by a placement; users by index.
+    """Users for whom a placement violates the audited properties, by index.
 
     Attributes
     ----------

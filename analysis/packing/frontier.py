@@ -123,7 +123,7 @@ def _moves(instance: Packing, points: int, clock: Clock) -> PriceFrontier:
 
 
 def _limits(instance: Packing, least: float, most: float, number: int) -> list[float]:
-    """At most `number` reachable dominant shares: `most`, and others above `least`."""
+    """At most `number` dominant shares that users can have, from `most` to above `least`."""
     steps, fair = {most}, FairShare.of(instance)
     for user in np.flatnonzero(instance.requested > 0).tolist():
         unit = fair.unit[user]

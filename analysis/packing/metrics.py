@@ -172,8 +172,8 @@ def _fixed(
 def loads(
     instance: Packing, placement: Placement, *, idle: bool = False
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Amounts in use on each server, shape (m, k), and its class: of the servers with VMs, and with
-    `idle` then of those without, where servers are of fixed number.
+    """Amounts in use (m, k) on each server, and its class: first the servers with VMs, then with
+    `idle` the empty ones of a cluster of fixed size.
     """
     kind = placement.server_class
     load = placement.count.reshape(-1, instance.types) @ instance.demand
@@ -200,8 +200,8 @@ def enviers(instance: Packing, total: np.ndarray) -> list[int]:
 
 
 class _Reports(Reports):
-    """Reports of users: the size and the number of their VMs; true VMs run in the room given to the
-    reported ones.
+    """Misreports of packing users: the size and the number of their VMs; the true VMs then run in
+    the room given to the reported ones.
     """
 
     unit, fields = "VMs", ("demand", "request")

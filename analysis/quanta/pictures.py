@@ -1,4 +1,4 @@
-"""Picture of slices over time."""
+"""Block chart of the slices that each user holds in each quantum."""
 
 from __future__ import annotations
 

@@ -284,7 +284,7 @@ def _proved(line: Line) -> bool:
 
 
 def _columns(values: Values) -> list[dict[str, float | None]]:
-    """For each instance, the values by method."""
+    """For each instance a dictionary of values by method."""
     size = max(map(len, values.values()), default=0)
     return [{method: row[index] for method, row in values.items()} for index in range(size)]
 

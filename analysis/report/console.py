@@ -263,7 +263,9 @@ def waiting(title: str, wait: float = WAIT_SECONDS) -> Iterator[Callable[[str], 
 
 @contextmanager
 def progress(title: str, log: Path | None) -> Iterator[Callable[..., None]]:
-    """A `report` for methods: shown while waiting, and added to a log file when asked for."""
+    """Context that yields a `report` callback for methods: it shows value and bound of the search
+    in the terminal, and appends them to a log file if one is given.
+    """
     from ...instances.problem.files import write_text
 
     lines: list[str] = []

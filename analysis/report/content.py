@@ -420,7 +420,7 @@ def _runs(problem: str, rows: Sequence[Row]) -> Table:
 
 @dataclass(frozen=True)
 class Decision:
-    """Decision recommended on an instance.
+    """Recommended decision on an instance, shown at the top of its part of the page.
 
     Attributes
     ----------

@@ -247,7 +247,7 @@ def _proof_chart(
 def _curves(
     found: Mapping[str, Sequence[tuple[float, float]]], end: float
 ) -> tuple[tuple[Series, ...], str]:
-    """Step function of each curve, all with one right end, and the methods that share a curve."""
+    """Step lines with one right end, equal curves as one line, and a note on equal curves."""
     groups = alike(found)
     drawn = []
     for group in groups:

@@ -50,7 +50,7 @@ class Series:
 @validate_options
 @dataclass(frozen=True)
 class Chart:
-    """Series over two axes.
+    """Chart of lines, points or bars over two axes.
 
     Attributes
     ----------
@@ -139,7 +139,7 @@ class HeatMap:
 
 @dataclass(frozen=True)
 class Drawing:
-    """Picture with a drawing function of its own (a game tree).
+    """Picture that a function of its own draws, such as a game tree.
 
     Attributes
     ----------
@@ -199,7 +199,7 @@ class BlockChart:
     note: str = ""
 
     def table(self) -> Table:
-        """Table of the numbers of the block chart."""
+        """Table of the chart's blocks: row, label, begin and end."""
         columns = (
             Column(self.y_label), Column("what"), Column(f"{self.x_label}, from", _short, True),
             Column("to", _short, True),
@@ -268,7 +268,7 @@ def finding(picture: Picture) -> str:
 
 
 def once(pictures: Iterable[Picture]) -> list[Picture]:
-    """Pictures without those that repeat the numbers of an earlier one, which then says so."""
+    """Pictures without those that repeat numbers; a note at the first names the others."""
     kept: list[Picture] = []
     for picture in pictures:
         same = next((index for index, known in enumerate(kept) if _same(known, picture)), None)

@@ -25,7 +25,8 @@ _LEGEND = 20
 
 
 def records_by_method(rows: Iterable[Row], needs: str) -> dict[str, list[Record]]:
-    """Each method's records, one per seed, in the order of the rows; rows without one are left out.
+    """Records of each method, one per seed, in the order of the rows; rows without a record are
+    left out.
 
     A method that was run on predicted values, or with several sets of options, counts as several;
     its name says so.
@@ -95,7 +96,7 @@ def extremes(values: Mapping[str, float], form: str = "g") -> str:
 
 @dataclass(frozen=True)
 class Group:
-    """Methods with equal values, which share a line.
+    """Methods with equal values, drawn as one line.
 
     Attributes
     ----------
@@ -148,7 +149,7 @@ def sharing(groups: Iterable[Group]) -> str:
 
 
 def shown_of(shown: int, total: int, words: str) -> str:
-    """Note on how many of all are shown, before `words`; "" when none is left out."""
+    """Note on how many of all items are shown, such as "3 of 7 users."; "" for all of them."""
     return f"{shown} of {total} {words}." if shown < total else ""
 
 
@@ -180,7 +181,7 @@ def sorted_curves(
     alt: str, form: str = "", of: Callable[[Sequence[float]], float] = itemgetter(0), *,
     note: str = "", style: Style = "line", beside: Sequence[Series] = (),
 ) -> Chart:  # fmt: skip
-    """Chart of a recorded list over x by method, or of what `numbers` computes from the record.
+    """Chart with a line over x by method: a recorded list, or `numbers` of the record.
 
     Parameters
     ----------

@@ -171,7 +171,7 @@ def _clear_ticks(drawn: Figure, axes: Axes, names: Literal["x", "y", ""]) -> Non
 
 
 def _many(chart: Chart) -> bool:
-    """Whether a chart over numbers has too many lines to be told apart and no named points."""
+    """Whether a chart over numbers has too many lines to tell apart, and no labels at points."""
     lines = [series for series in chart.series if series.style not in ("bars", "points")]
     plain = not any(series.labels for series in chart.series)
     numbers = not any(isinstance(x, str) for series in chart.series for x in series.x)
@@ -203,7 +203,7 @@ def _frames(chart: Chart, width: float, across: int) -> Figure:
 
 
 def _one_line(lines: Sequence[Series]) -> tuple[list[float], list[float]]:
-    """Join lines into one with gaps, which a page stores once; steps become their corners."""
+    """Points of many lines joined into one line with gaps; steps become their corners."""
     x: list[float] = []
     y: list[float] = []
     for line in lines:
@@ -583,7 +583,7 @@ def label_places(
     frame: Box,
     lines: Sequence[tuple[float, float]] = (),
 ) -> list[Box]:
-    """Box for each point's label, all in one unit (points of a page).
+    """Box for the label of each named point, in the unit of the points.
 
     Parameters
     ----------
@@ -609,7 +609,7 @@ def label_places(
 
 
 def _boxes(point: tuple[float, float], size: tuple[float, float]) -> list[tuple[float, Box]]:
-    """(cost of the distance, box) of every candidate position, above right first."""
+    """Candidate boxes for a point's label with costs of distance; above right comes first."""
     (x, y), (width, height) = point, size
     found = []
     for ring in _RINGS:

@@ -85,8 +85,8 @@ def price_chart(
 
 
 def _direction(frontier: PriceFrontier, fair: Metric) -> int:
-    """Direction of the limits of fairness by the metric or the order of limits: 1 for an upper
-    limit, -1 for a lower one.
+    """Direction of the limits on fairness, by the metric or by the order of the points: 1 for upper
+    limits, -1 for lower ones.
     """
     if fair.sense:
         return -1 if fair.sense == "max" else 1

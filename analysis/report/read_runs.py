@@ -59,8 +59,8 @@ def require_answers(rows: Sequence[Row], where: str) -> None:
 
 
 def distinguish(rows: Iterable[Row]) -> list[Row]:
-    """Rows whose method names state the facts in which runs differ that must not be averaged or
-    compared; facts equal in all rows are not stated.
+    """Copies of the rows in which the names of instances and methods state the facts that differ
+    between runs that must not be averaged or compared; facts equal in all rows are not stated.
 
     An instance judged under several readings of its metrics (alpha 0 and 0.05) becomes several,
     such as "tiny (alpha=0.05)"; so do two instances of one name. A method run with several options,
@@ -109,7 +109,7 @@ def _name(
     group: Callable[[Row], tuple[Any, ...]],
     facts: Callable[[Row], Facts],
 ) -> None:
-    """Append to each row's instance or method name the facts in which rows of its group differ."""
+    """Append to names of instances or methods the facts in which rows of a group differ."""
     groups: dict[tuple[Any, ...], list[Row]] = defaultdict(list)
     for row in rows:
         if row.get("kind", "run") == "run":
@@ -181,7 +181,9 @@ def compare_commands(rows: Iterable[Row]) -> list[str]:
 
 
 def report_command(rows: Iterable[Row]) -> str:
-    """Commands that repeat rows and their page; "" where no command can name any method."""
+    """Shell commands that run the comparisons of rows again and make their page; "" where no
+    command can name any method.
+    """
     commands = compare_commands(rows)
     if not commands:
         return ""
@@ -230,7 +232,9 @@ def _seeds(runs: Iterable[Row]) -> list[str]:
 
 
 def _files(rows: Sequence[Row]) -> list[str]:
-    """Files of rows as words of a command, or their folder if it has these files and no others."""
+    """File arguments of the command that repeats rows: their instance files, or the folder that
+    holds exactly these files.
+    """
     names = list(dict.fromkeys(map(_file, rows)))
     folder = os.path.dirname(names[0])
     if len(names) < 2 or not os.path.isdir(folder):

@@ -58,9 +58,8 @@ class Pair(NamedTuple):
 
 
 class Ranking(NamedTuple):
-    """Methods by their mean ranks, the best first; `pairs` of the others with the reference, out of
-    `tests` that Holm's correction is over; Friedman's p-value (None of two methods), Nemenyi's
-    critical difference of mean ranks, and the largest groups of methods that are less apart.
+    """Methods by their mean ranks, the best first, with tests of their differences: `pairs` of the
+    others with the reference, out of
     """
 
     mean_ranks: dict[str, float]
@@ -268,8 +267,8 @@ _LACKING = (
 
 
 def require_against(against: str | None, problems: Sequence[str], methods: Any) -> None:
-    """Refuse, before any work, a reference that is none of the methods (None: the catalogue's), or
-    with too few instances of one problem; `problems` are those of each instance.
+    """Refuse, before any work, a reference method that is not among the methods (None: the
+    catalogue's), or one with too few instances of each problem;
     """
     given = methods or [each.name for name in {*problems} for each in catalog.methods(name)]
     names = [each if isinstance(each, str) else own_name(each) for each in given]
@@ -340,8 +339,9 @@ _AXIS, _ROW, _BAR, _LETTER = 52.0, 4.2, 2.2, 1.95
 
 
 def _figure(ranking: Ranking) -> Figure:
-    """Matplotlib diagram in millimeters: the better half of the methods on the left, the best on
-    top, a bar for each group.
+    """Critical-difference diagram of the mean ranks: the better half of the methods is labeled on
+    the left, the best on top, and a bar spans each group of methods that do not differ
+    significantly.
     """
     from matplotlib.figure import Figure
 

@@ -109,7 +109,7 @@ class Table:
         return sanitize_for_terminal(found)
 
     def texts(self) -> list[list[str]]:
-        """Texts of every row for people."""
+        """Texts of the cells of every row, in the columns for people."""
         places = [place for place, column in enumerate(self.columns) if column.people]
         return [[self.text(row, place) for place in places] for row in self.rows]
 

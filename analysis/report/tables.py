@@ -304,7 +304,9 @@ def percent(value: float | None) -> str:
 
 
 def away_from(what: str, value: float, metric: Metric, in_units: bool) -> str:
-    """Distance of a metric's value from `what` as text: a fraction, or in the metric's unit."""
+    """Text of a metric's distance from `what`, such as "2% from the bound", as a percentage or in
+    the metric's unit.
+    """
     if in_units:
         side = "above" if metric.sense == "min" else "below"
         return f"{difference(value, metric)} {side} {what}"
@@ -353,7 +355,7 @@ def level_gap(level: Mapping[str, Any]) -> str:
 
 
 def _away(level: Mapping[str, Any]) -> str:
-    """Statement of the distance that the bound of a level proves."""
+    """End of a level's sentence: ": " and "optimal", its status, or its gap to its bound."""
     if level["status"] == "optimal":
         return ": optimal"
     return f": {level['status']}" if level["bound"] is None else f": {level_gap(level)}"

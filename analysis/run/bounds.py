@@ -57,14 +57,14 @@ LEVEL = {"objective": str, "sense": "min|max", "value": int | float | None,
 
 
 def _first_with(problem: str, method: str) -> str:
-    """First method of a problem with the same objectives and checker as the given method."""
+    """First method of a problem with the objectives and proof checker of the given one."""
     asked = methods_of(problem)
     return next(name for name, what in asked.items() if what[1:] == asked[method][1:])
 
 
 def _judged(path: Path, proof: Path | None) -> BoundRow:
-    """Row of a proof about an instance; without a proof, the question of the problem's first exact
-    method.
+    """Row of a bounds table for an instance and a proof about it; without a proof, the row states
+    the question of the problem's first exact method.
 
     Raises NotAdded for what the verifier refuses, InvalidFile for what is no proof.
     """
@@ -117,7 +117,7 @@ def _in_json(claim: BoundRow, integer: frozenset[str]) -> BoundRow:
 
 @validate_options
 def read_table(table: str | os.PathLike[str]) -> list[BoundRow]:
-    """Rows of a table; raises InvalidFile for anything else."""
+    """Read the rows of a bounds table; raises InvalidFile for any other file."""
     rows = list[BoundRow]()
     for number, line in enumerate(read_text(Path(table)).splitlines(), start=1):
         rows.append(row := parse_json(line, f"{table}, line {number},"))
@@ -173,7 +173,9 @@ def _question(row: BoundRow) -> str:
 
 
 def _ranks(row: BoundRow, name: str) -> tuple[float, ...]:
-    """Values or bounds of a row, level by level, smaller being better; more levels are better."""
+    """Values or bounds of a row as a key for sorting, level by level, better ones first; of rows
+    with equal values that with more levels comes first.
+    """
     ranks = []
     for level in row["levels"]:
         least = (level["sense"] == "min") == (name == "value")
@@ -190,7 +192,7 @@ def add(
     *,
     set_name: str = "",
 ) -> BoundRow:
-    """Add an instance to a table, with a proof about it where it shows more than before.
+    """Add an instance to a bounds table, with a proof where it shows more than the table.
 
     Parameters
     ----------

@@ -56,12 +56,12 @@ class Cell:
 
     @property
     def parts(self) -> int:
-        """Number of time limits that the cell may take."""
+        """Number of searches in the cell that may each take its time limit."""
         return 1 + (self.prove is not None) + self.manipulation
 
     @property
     def own(self) -> list[Callable[..., Any]]:
-        """Functions of the user in the cell: the method, those among its options, measures."""
+        """The user's own functions in the cell: method, values of options, metrics and rules."""
         judges = (*self.measures.metrics, *self.measures.rules)
         given = (self.method, *self.options.values(), *judges)
         return [value for value in given if callable(value)]
@@ -204,7 +204,7 @@ def _option(value: Any) -> Any:
 
 
 def _identity(cell: Cell) -> Row:
-    """Fields of a row known before the run; the key comes last, so a truncated line has none."""
+    """Row fields that identify a run before it starts; the key is last: a cut line has none."""
     return {
         "problem": cell.instance.problem,
         "instance": cell.instance.name,
@@ -244,7 +244,9 @@ def _run_frontier(cell: Cell) -> Row:
 
 
 def _stopped(stops: Sequence[Stop]) -> Stop:
-    """Reason why several searches stopped: interrupted before out of time before finished."""
+    """Reason why several searches stopped: an interrupt if any, else a time limit if any, else the
+    end.
+    """
     return next(
         (stop for stop in (Stop.INTERRUPTED, Stop.TIME_LIMIT) if stop in stops), Stop.FINISHED
     )
@@ -290,7 +292,9 @@ def _described(result: Result) -> Row:
 
 
 def _recorded(cell: Cell, result: Result) -> Row:
-    """Record for the report's pictures; a failing picture never loses the run."""
+    """Field `record` of a row: the numbers for the report's pictures, or the error of computing
+    them, which never loses the run.
+    """
     record = analysis_of(cell.instance.problem).record
     if result.solution is None or record is None:
         return {"record": None}

@@ -69,7 +69,7 @@ class FrontierDocument(BaseModel):
 
 
 class ProofDocument(BaseModel):
-    """Status of the claims of a row, see `analysis.run.proving.Proved`."""
+    """Proof fields of a row: whether what its result claims is proved, see `proving.Proved`."""
 
     model_config = KEPT
 
@@ -136,7 +136,7 @@ class CertificateDocument(BaseModel):
 
 
 class WholeSummaryDocument(SummaryDocument):
-    """Summary of a run inside a result, where metrics, seconds and proof are always present."""
+    """Summary of a run in a stored result; metrics, seconds and proof are always present."""
 
     metrics: Mapping[str, Number]
     seconds: Seconds
@@ -184,7 +184,7 @@ def require_good(rows: Iterable[Row], where: str) -> None:
 
 
 def require_document(document: type[BaseModel], row: Any, where: str) -> None:
-    """Raise InvalidFile, naming `where`, unless a row is a document of that kind."""
+    """Raise InvalidFile, naming `where`, unless the row satisfies the given document class."""
     if wrong := misfit(document, row):
         raise unreadable(where, wrong)
 

@@ -118,8 +118,8 @@ class Comparison:
         return pandas.DataFrame(flat, columns=columns)
 
     def summary(self) -> list[Line]:
-        """One row per problem, instance, method and predicted share: means over the seeds with an
-        answer, the others counted.
+        """Lines of the summary, one per problem, instance, method and predicted share: means over
+        the seeds with an answer, and the number of failed seeds.
 
         A mean is None when a seed has no such value: a mean over the others would be of other runs
         than its neighbors. The lines are worked out once: later rows are not in them.

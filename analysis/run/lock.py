@@ -82,8 +82,9 @@ def _opened(lock: str) -> int | None:
 
 
 def _taken(stream: int, lock: str, required: bool) -> bool:
-    """Whether this process got the lock and its file still exists, which the last holder may have
-    removed meanwhile. Raises InvalidFile if a lock is required and the system does not support it.
+    """Whether this process holds the file lock, and the lock file is still there: its last holder
+    may have removed it meanwhile. Raises InvalidFile if a lock is required and the system does not
+    support it.
     """
     try:
         if fcntl is None:

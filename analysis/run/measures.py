@@ -33,7 +33,7 @@ class Measures:
 
     @property
     def names(self) -> list[str]:
-        """Each function as its option of the command line: "metric module:function"."""
+        """Options that name the user's functions: "metric module:function", "rule ..."."""
         several = [("metric", each) for each in self.metrics]
         several += [("rule", each) for each in self.rules]
         return [f"{kind} {each.__module__}:{own_name(each)}" for kind, each in several]

@@ -55,8 +55,8 @@ def code_of(functions: Iterable[Callable[..., Any]]) -> str:
 
 
 def why_other_code(functions: Iterable[Callable[..., Any]], code: str) -> str:
-    """Message if the user's imported functions differ from the code of a digest; "" when equal, or
-    no file shows it.
+    """Message if the user's functions that are loaded differ from the code with the given digest;
+    "" when equal, or no file shows it.
     """
     if not code or code.startswith(UNKNOWN) or _loaded_code(tuple(functions)) == code:
         return ""
@@ -127,7 +127,7 @@ def _files(function: Callable[..., Any]) -> dict[str, Path] | None:
 
 
 def _is_own(path: Path, name: str, module: str) -> bool:
-    """Whether a file is the user's: in the same package as the function, or in no library."""
+    """Whether code is the user's: in the same package as the function, or in no library."""
     top, own = name.partition(".")[0], module.partition(".")[0]
     library = _INSTALLED & set(path.parts) or str(path).startswith(_STANDARD)
     return top != _PACKAGE and (top == own or not library)

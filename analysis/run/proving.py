@@ -85,7 +85,7 @@ class Proved:
     weaker: str = ""
 
     def document(self) -> dict[str, Any]:
-        """JSON document as in rows and stored results."""
+        """Fields about the proof that rows and stored results hold, as JSON values."""
         facts = asdict(self)
         del facts["refused"], facts["covered"], facts["basis"]
         return facts
@@ -100,7 +100,8 @@ def prove(
     time_limit: float | None = None,
     patience: Patience = 1,
 ) -> Proved:
-    """Write the proof of a result and its instance into a folder, and judge it as a stranger would.
+    """Write the proof of a result and its instance into a folder, and check it there with the
+    separate verifier program.
 
     Parameters
     ----------
@@ -234,7 +235,7 @@ def covered_levels(proof: Proof, result: Result) -> tuple[bool, ...]:
 
 
 def _weaker(proof: Proof, result: Result, covered: tuple[bool, ...]) -> str:
-    """Message with claimed and proved bounds of the levels where less is proved than claimed."""
+    """Message on each level where less is proved than claimed, with both bounds."""
     claims = [result.bound, *(each["bound"] for each in result.certificate.get("levels", [])[1:])]
     bounds = [level.bound for level in proof.levels]
     bounds += [None] * (len(claims) - len(bounds))
@@ -246,7 +247,7 @@ def _weaker(proof: Proof, result: Result, covered: tuple[bool, ...]) -> str:
 
 
 def _covered(level: Level, claim: Mapping[str, Any], within: float | None, *, exact: bool) -> bool:
-    """Whether one level of a proof proves one claim."""
+    """Whether a level of a proof proves the claim of the same level of a result."""
     if level.claim_kind == "infeasible":
         return True
     if claim["status"] == "infeasible":

@@ -1,4 +1,6 @@
-"""Question of a run: method, options and instance, looked up once, with the check of answers."""
+"""Question of a run: a method, its options and an instance; it checks, measures and compares
+answers.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +27,7 @@ Metrics = dict[str, float]
 
 @dataclass
 class Question(Generic[Answer]):
-    """Question of a run: a method, its options and an instance, which measure answers.
+    """Method with its options on an instance; it checks, measures and compares answers.
 
     Attributes
     ----------
@@ -73,7 +75,7 @@ class Question(Generic[Answer]):
 
     @cached_property
     def metrics(self) -> Callable[..., Metrics]:
-        """Metrics that measure the method's answers."""
+        """Function that measures every metric of an answer to the instance."""
         return self.analysis.metrics
 
     @cached_property
@@ -84,7 +86,7 @@ class Question(Generic[Answer]):
 
     @cached_property
     def signs(self) -> tuple[float, ...]:
-        """-1 for each level that is maximized, and 1 for the others."""
+        """Sign of each level: -1 where it is maximized, 1 where it is minimized."""
         senses = {metric.name: metric.sense for metric in self.analysis.metric_table}
         return tuple(-1.0 if senses[level] == "max" else 1.0 for level in self.levels)
 
@@ -94,7 +96,9 @@ class Question(Generic[Answer]):
         return tuple(map(self.unit, self.levels))
 
     def unit(self, name: str | None) -> float:
-        """Scale to which agreement in a metric is relative: `instances.problem.scale`."""
+        """Unit of a metric on this instance to which tolerances are relative,
+        `instances.problem.scale`; 1 without a metric.
+        """
         problem = self.analysis.problem
         return 1.0 if name is None else problem.unit(self.instance, name, self.options)
 
@@ -105,8 +109,8 @@ class Question(Generic[Answer]):
         return self.metrics(self.instance, solution, **given, **only)
 
     def asked(self, solution: Solution) -> Worth | None:
-        """Values that a method compares before its objective, such as levels; None if an answer is
-        not of its kind.
+        """Values by which the method compares an answer before its objective: none for most
+        methods; None if the method cannot return the answer.
         """
         if self.entry is None or not self.entry.asks:
             return ()
@@ -115,8 +119,8 @@ class Question(Generic[Answer]):
         return found
 
     def worth(self, solution: Solution, measured: Mapping[str, float]) -> Worth | None:
-        """Values that a method compares, smaller being better; None if the answer is not its kind
-        or has no value.
+        """Values by which a method compares answers, level by level, smaller being better; None for
+        an answer that the method cannot return, or in which a level is not measured.
         """
         before = self.asked(solution)
         if before is None or any(level not in measured for level in self.levels):
@@ -142,9 +146,9 @@ class Question(Generic[Answer]):
         return frozenset(name for name in ("start", "previous") if accepts(self.function, name))
 
     def judged(self, answer: Any) -> tuple[Outcome[Any], Metrics]:
-        """Outcome of what a method returned with every metric of its answer: none without one, and
-        nothing proved after Ctrl-C. Raises InfeasibleSolution for an infeasible answer, and
-        InvalidOption for other objects.
+        """Check and measure what a method returned: its outcome, and every metric of its answer. No
+        metrics without an answer or after Ctrl-C, when optimality is not claimed either. Raises
+        InfeasibleSolution for an infeasible answer, and InvalidOption for other objects.
         """
         outcome = outcome_of(answer, self.analysis.problem.solutions, self.name)
         if outcome.solution is None:

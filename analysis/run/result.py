@@ -101,7 +101,7 @@ class Result(Outcome[Answer], metaclass=SignatureErrors):
         return facts
 
     def described(self, most: int | None = None) -> AnswerTable | None:
-        """Answer with names, at most `most` rows of it; None without an answer or names."""
+        """At most `most` rows of the answer with names; None without an answer or names."""
         if self.solution is None:
             return None
         if self.given is not None:

@@ -173,7 +173,9 @@ def _rows(text: str, path: str | os.PathLike[str]) -> list[Any]:
 
 
 def finished_rows(out: str | os.PathLike[str] | None) -> dict[str, Any]:
-    """Rows of `out` by key, without failed, interrupted and truncated ones."""
+    """Rows of the file `out` by key, without failed and interrupted ones; a truncated last line is
+    removed from the file.
+    """
     if out is None or not os.path.isfile(out):
         return {}
     text = read_text(out)
@@ -206,7 +208,7 @@ class RowFile:
         self._opened(os.O_CREAT)
 
     def add(self, row: Mapping[str, Any]) -> None:
-        """Add one row.
+        """Append a row to the file.
 
         Raises
         ------
@@ -236,7 +238,7 @@ class RowFile:
 
 
 def _append(stream: int, line: bytes) -> None:
-    """Write a whole line or nothing of it."""
+    """Append a line to an open file, whole or not at all."""
     before = os.fstat(stream).st_size
     left = line
     try:

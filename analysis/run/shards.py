@@ -100,8 +100,8 @@ class Shard:
 
 
 def merge(files: Sequence[str | os.PathLike[str]]) -> list[Row]:
-    """The rows of one comparison from the files of its shards, each cell once, without `shard`: as
-    `compare` would have written them.
+    """Merge the files of all shards of a comparison into its rows, each cell once and without the
+    field `shard`, as `compare` would have written them.
 
     Raises
     ------

@@ -124,7 +124,7 @@ def recheck(instance: Instance, result: Result, *, time_limit: float | None = LI
 
 
 class _Judge:
-    """Verification of one result: its refuted claims so far, and recomputed values."""
+    """Checks of one stored result: the claims refuted so far, and recomputed values."""
 
     def __init__(self, instance: Instance, result: Result) -> None:
         self.instance, self.result = instance, result
@@ -179,7 +179,7 @@ class _Judge:
         )
 
     def _written(self) -> None:
-        """Check that the stored document equals the one that its fields and the instance give."""
+        """Check that the stored document equals what its own fields and the instance imply."""
         result, entry = self.result, self.method
         if entry is not None and result.objective_name != (
             right := entry.objective_of(result.options)
@@ -252,7 +252,7 @@ class _Judge:
             self.broken.append(f"a bound of {bound} on answers that there are none of")
 
     def _first_level(self) -> None:
-        """Check the objective's bound and the status, by the kind of method that claims them."""
+        """Check that the method's kind permits the stated bound and status of the objective."""
         result, kind, certificate = self.result, self.kind, self.result.certificate
         status, bound = result.status, result.bound
         withdrawn = kind is None or "contradiction" in certificate
@@ -269,8 +269,8 @@ class _Judge:
         )  # fmt: skip
 
     def _tolerance(self) -> None:
-        """Check the tolerance: only an equilibrium has one, which its certificate repeats; the
-        bound on its error is 0 or absent.
+        """Check the tolerance that the result states: only an equilibrium has one, which its
+        certificate repeats;
         """
         bound, stated = self.result.bound, self.result.tolerance
         error = self.kind == "equilibrium" and bound is not None
@@ -320,7 +320,9 @@ class _Judge:
         *,
         stated: bool = True,
     ) -> list[str]:
-        """Messages on bound and status that contradict a value; `stated`: agreement is claimed."""
+        """Message if bound and status contradict a value; `stated`: also if value and bound agree
+        without being claimed optimal.
+        """
         optimal = status is Status.OPTIMAL
         if name is None:
             return ["claimed optimal without an objective"] if optimal else []
@@ -342,7 +344,7 @@ class _Judge:
         return []
 
     def _claims(self) -> dict[int, str]:
-        """Claims that need a proof, in words, by the index of their level (0: the objective)."""
+        """Texts of the claims that need a proof, by index of their level (0: the objective)."""
         result, found = self.result, dict[int, str]()
         if result.solution is None:
             infeasible = result.status is Status.INFEASIBLE
@@ -359,7 +361,7 @@ class _Judge:
         return found
 
     def _unproved(self, claims: Mapping[int, str], time_limit: float | None) -> list[str]:
-        """Claims that a newly made proof does not show, with the reason."""
+        """Make the proof again, and return the claims that it does not show, with the reason."""
         if not claims:
             return []
         proved = self._proof(time_limit)
@@ -373,7 +375,7 @@ class _Judge:
         return [f"{claims[n]} ({proved.says})" for n in left]
 
     def _proof(self, time_limit: float | None) -> Proved:
-        """Make the proof again and return its claims."""
+        """Make the proof of the stored result again, and return what it proves."""
         if self.method is None:
             return Proved("claimed", f"{self.result.method} is no method of the catalogue")
         if not self.method.proof_producer:
@@ -395,7 +397,7 @@ class _Judge:
                 return Proved("claimed", "its certificate is of no use to make a proof")
 
     def _only(self, proof: Path) -> str:
-        """Message on options of a proof that the result did not have, since such a proof covers
+        """Text of the options of a proof that the result did not have, since such a proof covers
         fewer answers.
         """
         options = parse_json(read_text(proof), proof)["options"]
@@ -497,8 +499,8 @@ def read_answer(instance: Instance, path: str) -> Result | Solution | None:
 def judge_answer(
     instance: Instance, given: Result | Solution, time_limit: float | None = LIMIT
 ) -> tuple[Recheck, str]:
-    """Verdict on an answer with its lines of text; "" for an infeasible solution. The time limit is
-    that of `recheck`.
+    """Verify an answer: the verdict, and lines that describe it, "" for a refused solution. The
+    time limit is that of `recheck`.
     """
     if isinstance(given, Solution):
         try:

@@ -148,8 +148,8 @@ _CHILDREN: dict[str, Children] = {}
 
 
 def _children(token: str) -> Children:
-    """Children of a comparison in this process. Idle children of other comparisons are dropped,
-    since a worker is not told when a comparison is over.
+    """Child processes that run the cells of the comparison `token` in this process. Idle children
+    of other comparisons are dropped, since a worker is not told when a comparison is over.
     """
     if token not in _CHILDREN:
         for other, children in list(_CHILDREN.items()):
@@ -276,8 +276,8 @@ class OnExecutor:
         self._going: dict[Future[CellOutcome], Cell] = {}
 
     def rows(self) -> Generator[Row]:
-        """Yield rows as they end; after Ctrl-C those within its grace, then KeyboardInterrupt. Runs
-        in progress end with the generator.
+        """Yield each row when its run ends; after Ctrl-C only the rows that come within the grace
+        period, then raise KeyboardInterrupt. Runs in progress end with the generator.
         """
         try:
             yield from self._rows()

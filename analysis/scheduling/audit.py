@@ -80,11 +80,11 @@ class Audit:
 
     @property
     def at_end(self) -> Judging:
-        """Copy of the audit for the end of the window only."""
+        """Settings of further audits by the same rule for coalitions, at the end of time only."""
         return Judging(self.reference, orderings=75, points=1)
 
     def in_unit(self, values: Any) -> Any:
-        """Machines, or machine seconds, as an amount of the counted unit."""
+        """Convert machines or machine seconds to an amount of the counted unit, such as cores."""
         return values if self.judged.size == 1 else values * float(self.judged.size)
 
     def document(self) -> dict[str, Any]:
@@ -211,7 +211,7 @@ def _affordable(instance: Scheduling) -> Literal["REF", "FIFO", "RAND"]:
 
 
 def _served(instance: Scheduling) -> float:
-    """Estimated number of steps to serve all jobs once; backfilling examines every queue."""
+    """Estimated steps to schedule all jobs once; backfilling examines every queue."""
     return instance.jobs * (instance.organizations / 2 if instance.backfilling else 1.0)
 
 
@@ -221,8 +221,8 @@ def many_orderings(instance: Scheduling) -> int:
 
 
 def _divided(masks: Integers, values: Integers, received: Integers) -> Floats:
-    """Shapley value phi (k, q) at each time, the log's utilities replacing the value of the grand
-    coalition.
+    """Shapley value phi (k, q) of each organization at each time, where the log's utilities are the
+    value of the grand coalition.
     """
     k = len(received)
     by_mask = np.zeros((1 << k, received.shape[1]), dtype=object)

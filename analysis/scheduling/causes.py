@@ -88,7 +88,9 @@ class Flows:
 
 
 def flows(judged: Window) -> Flows:
-    """Flows of processor time between organizations; see the module's text. O(events k^2)."""
+    """Compute the processor time that flows from organizations whose jobs waited or whose machines
+    were lent to organizations that used more than their own. O(events k^2). O(events k^2).
+    """
     course = Course.of(judged)
     ratio = np.divide(
         course.length, course.lack, out=np.zeros_like(course.lack), where=course.lack > 0
@@ -101,7 +103,9 @@ def flows(judged: Window) -> Flows:
 
 @dataclass(frozen=True, eq=False)
 class Course:
-    """Running and waiting jobs between events; copies of a job count as one of many processors."""
+    """Numbers of processors on which the jobs of each organization run, wait, and exceed or stay
+    below its own machines, between events; copies of a job count as one of many processors.
+    """
 
     times: Integers  # (m + 1,)
     length: Floats  # (m,)
@@ -120,7 +124,7 @@ class Course:
 
     @classmethod
     def of(cls, judged: Window) -> Course:
-        """Course of a window's schedule."""
+        """Compute the running and waiting processors of a window's schedule between its events."""
         instance, horizon = judged.instance, judged.instance.horizon
         names = judged.job if len(judged.job) else np.arange(instance.jobs)
         job, first, width = np.unique(names, return_index=True, return_counts=True)
@@ -143,7 +147,7 @@ class Course:
         )  # fmt: skip
 
     def part(self, lacking: Floats, gainer: int) -> Floats:
-        """Part (m,) of the lacking processors that one organization holds between events."""
+        """Part (m,) of the lacking processors that one organization's jobs use beyond its own."""
         part: Floats = np.divide(
             lacking * self.surplus[gainer], self.lack, out=np.zeros_like(lacking),
             where=self.lack > 0,
@@ -153,8 +157,8 @@ class Course:
     def most(
         self, organization: int, rate: Floats, among: Floats, since: Integers, until: Integers
     ) -> tuple[tuple[int, float], ...]:
-        """The three jobs with the largest part of a flow, divided at each moment among the
-        processors of an organization's waiting or running jobs.
+        """Three jobs of an organization with the largest parts of a flow of processor time, which
+        is divided at each moment equally among the processors of its waiting or running jobs.
         """
         each = np.divide(rate, among, out=np.zeros_like(rate), where=among > 0) * self.length
         total = np.append(0.0, np.cumsum(each))
@@ -214,7 +218,7 @@ def alone(judged: Window) -> list[Alone]:
 
 
 def _met(instance: Scheduling, jobs: Integers, start: Integers) -> tuple[int, float]:
-    """Work done of some jobs, and the mean wait of their processors."""
+    """Work of the given jobs up to the horizon, and their mean wait weighted by processors."""
     horizon, width = instance.horizon, instance.width[jobs]
     begin = np.where(start[jobs] >= 0, np.minimum(start[jobs], horizon), horizon)
     work = width * np.minimum(instance.processing[jobs], horizon - begin)

@@ -71,11 +71,11 @@ class Fairness:
 
     @property
     def unit(self) -> Unit:
-        """Unit that is counted; "core hours" below stands for its hours."""
+        """Unit that is counted on machines; "core hours" elsewhere are its hours."""
         return self.found.unit
 
     def hours(self, seconds: Floats | float) -> Any:
-        """Machine seconds in hours of the unit."""
+        """Convert machine seconds to hours of the counted unit, such as core hours."""
         return seconds * (float(self.unit.size) / HOUR)
 
     @property
@@ -156,8 +156,8 @@ class Fairness:
 
     @cached_property
     def delay(self) -> Floats:
-        """Mean hours (k,) by which core hours of each organization came too late (above 0) or
-        early; or 0.
+        """Mean delay (k,) in hours of each organization's core hours: above 0 they came too late,
+        below 0 too early; 0 without work.
         """
         late = self.hours(np.sum([each.owed[:, -1] for each in self.audits], axis=0)) / HOUR
         mean: Floats = np.divide(late, self.work, out=np.zeros_like(late), where=self.work > 0)
@@ -165,12 +165,14 @@ class Fairness:
 
     @cached_property
     def flows(self) -> tuple[Flows, ...]:
-        """Flows of each window."""
+        """Flows of processor time between the organizations, for each window."""
         return tuple(flows(each.judged) for each in self.audits)
 
     @cached_property
     def alone(self) -> list[Alone]:
-        """Work and waits of each organization on its own machines, over all windows."""
+        """List with the work and mean wait of each organization, in the log and on its own machines
+        alone, over all windows.
+        """
         tables = [alone(each.judged) for each in self.audits]
         jobs = [
             np.bincount(each.instance.organization, each.instance.width, len(self.names))
@@ -322,8 +324,8 @@ def fairness(
     judging: Judging = FAIRLY,
     ties: Annotated[int, Between(0, 100)] = 4,
 ) -> Fairness:
-    """Read a cluster's files and judge its schedule, window by window; or a schedule of an
-    instance, which is one window, and a unit of its time a second.
+    """Read a cluster's files and audit its schedule window by window; or audit a schedule of an
+    instance, which is one window with a second for each unit of time.
 
     Jobs in the system at a window's begin are in it, see `log.Settings.initial`.
 
@@ -456,8 +458,8 @@ def _spread(audits: list[Audit], number: int, size: float = 1.0) -> Floats | Non
 
 
 def _reordered(judged: Window, order: Integers, rng: np.random.Generator) -> Window:
-    """Window with organization u at index order[u], and jobs released at one moment in another
-    order; jobs present at its begin keep theirs.
+    """Copy of a window that puts organization u at index order[u], and shuffles jobs that are
+    released at one moment;
     """
     instance = judged.instance
     names = judged.job if len(judged.job) else np.arange(instance.jobs)

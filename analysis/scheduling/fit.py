@@ -25,7 +25,7 @@ _WIDE = 8
 
 @dataclass(frozen=True, eq=False)
 class Fitted:
-    """Weights or shares, and the distance of their schedule from the fair one.
+    """Fitted weights or shares, and the distance of their schedule from the fair one.
 
     Attributes
     ----------
@@ -41,14 +41,14 @@ class Fitted:
 
     @property
     def judged(self) -> float:
-        """Error by which fitted weights are judged: on windows not used for fitting, if there are
-        any.
+        """Error on the windows that were not used for fitting; on the fitted window where there is
+        no other.
         """
         return self.error if self.later is None else self.later
 
     def nearer(self, other: Fitted) -> bool:
-        """Whether the error of fitted weights is smaller by a hundredth and by one second, the
-        resolution of accounting clocks, on the fitted and the later windows.
+        """Whether these fitted weights have a smaller error than the others, by at least 1 % and
+        one second (the resolution of accounting clocks), on the fitted and the later windows.
         """
         return all(
             mine <= theirs - max(1.0, 0.01 * theirs)

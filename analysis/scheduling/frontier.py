@@ -94,7 +94,7 @@ def _unlimited(instance: Scheduling, objective: Objective, stop: Stop) -> PriceF
 
 
 def _unit(instance: Scheduling, objective: Objective) -> int:
-    """Units of work in all of the machines' time, to which values are relative; 1 for utility."""
+    """Unit of the frontier's values: all work that the machines can do, or 1 for utility."""
     return 1 if objective == "utility" else instance.capacity * instance.horizon
 
 

@@ -125,7 +125,9 @@ def _debts(instance: Scheduling, schedule: Schedule, times: Integers, reading: R
 
 @lru_cache(maxsize=4)
 def _values(instance: Scheduling, times: tuple[int, ...], reading: Reading) -> Integers:
-    """(coalitions by mask, times) values of REF's coalitions; kept for the next schedule."""
+    """Values (coalitions by mask, times) that each coalition reaches in REF's schedules, cached for
+    the next schedule of the instance.
+    """
     played = play_ref(instance, reading=reading, samples=np.array(times))
     values = np.zeros((len(played.masks) + 1, len(times)), dtype=np.int64)
     values[played.masks] = played.values[:, np.searchsorted(played.times, times)]

@@ -27,7 +27,7 @@ KINDS: tuple[Kind, ...] = get_args(Kind)[:-1]
 
 @dataclass(frozen=True, eq=False)
 class Change:
-    """One way in which an organization presents the same work as other jobs.
+    """Misreport of an organization that presents the same work as other jobs.
 
     Attributes
     ----------
@@ -79,7 +79,7 @@ def changes(
 
 
 class _Reports(Reports):
-    """Possible reports of an organization: its jobs under one change of `changes`."""
+    """Misreports of an organization: its jobs under one of the kinds of `changes`."""
 
     unit, changes = "psi", get_args(Kind)
 
@@ -115,8 +115,8 @@ REPORTS = _Reports()
 
 
 def _halves(instance: Scheduling, kind: Kind, job: int, first: int) -> Change:
-    """Replace a job by two, released together: by "split" the first of `first` units, by "narrow"
-    side by side, the first on `first` of its processors.
+    """Cut a job into two that are released together: "split" after `first` time units of its
+    length, "narrow" after `first` of its processors, so that both run side by side.
     """
     twice = {
         name: np.insert(getattr(instance, name), job, getattr(instance, name)[job])

@@ -71,7 +71,7 @@ class Study:
 
     @property
     def contended_windows(self) -> int:
-        """Number of windows in which the choice of rule matters."""
+        """Number of windows in which REF's schedule depends on its rule of choice."""
         return int((self.contended > 0).sum())
 
 
@@ -215,7 +215,7 @@ def prices(
     time_limit: float | None = None,
     seed: int = 0,
 ) -> list[Price] | None:
-    """Fraction of the most work and of the most utility by each rule; None without a proof."""
+    """Work and utility of each rule over the proved optima; None if one is not proved."""
     optima = [method(instance, time_limit=time_limit) for method in (max_utilization, max_utility)]
     if any(outcome.status is not Status.OPTIMAL for outcome in optima):
         for outcome in optima:

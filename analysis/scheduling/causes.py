@@ -89,7 +89,7 @@ class Flows:
 
 def flows(judged: Window) -> Flows:
     """Compute the processor time that flows from organizations whose jobs waited or whose machines
-    were lent to organizations that used more than their own. O(events k^2). O(events k^2).
+    were lent to organizations that used more than their own. O(events k^2).
     """
     course = Course.of(judged)
     ratio = np.divide(

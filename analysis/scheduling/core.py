@@ -70,8 +70,7 @@ class Divisions:
         )
 
     def prove(self, out: Path) -> str:
-        """Write the nucleolus's proof; returns the verifier's sentence, or raises Claimed.
-        """
+        """Write the nucleolus's proof; returns the verifier's sentence, or raises Claimed."""
         if self.unproved:
             raise Claimed(self.unproved)
         self.proof.write(out, self.document["name"], sha256(read_bytes(self.file)).hexdigest())

@@ -370,7 +370,7 @@ def fairness(
 
 
 def in_core_hours(each: Audit) -> Floats:
-    """Debts (k,) at the end of a window in core hours, see the module's text."""
+    """Debt (k,) to each organization at the end of a window, in hours of its machines."""
     return _hours(each.owed[:, -1], each.instance.horizon)
 
 

@@ -173,7 +173,7 @@ FAULTS = r"""
 -+ owned += raised(-owned, donated, int(borrowed.sum())) - borrowed
 
 @ instances/scheduling/feasibility.py: jobs may overlap on a machine by one unit of time
-? checks::test_check_names_the_broken_rule
+? checks::test_check_names_the_broken_rule_of_an_infeasible_answer
 - schedule.start[second] < schedule.start[first] + length[first]
 + schedule.start[second] < schedule.start[first] + length[first] - 1
 
@@ -278,7 +278,7 @@ FAULTS = r"""
 + unit = 1e9 * np.where(loose, 1 + np.abs(
 
 @ solvers/outcome.py: a value that is a millionth off the bound is optimal
-? agreement::test_gap_equal_to_value_is_not_optimal
+? agreement::test_value_and_bound_agree_only_within_relative_tolerance
 - AGREE = 1e-9
 + AGREE = 1e-6
 
@@ -298,7 +298,7 @@ FAULTS = r"""
 + if seen[end] or len(path) % 2:
 
 @ verify/groups.py: a pair costs what it does on the last class of machines
-? groups_pairs::test_group_pair_costs_use_cheapest_class
+? groups_pairs::test_group_pair_bound_uses_costs_of_cheapest_class
 - each if known is None else min(known, each)
 + each
 
@@ -423,7 +423,7 @@ FAULTS = r"""
 + if kind in ("simulation",) and
 
 @ analysis/run/verify_result.py: a bound that no proof shows passes as proved
-? verify_result::test_bound_without_objective_needs_proof
+? verify_result::test_optimal_result_without_objective_is_proved_by_recheck_or_claimed
 - return Proved("claimed", "no proof was made")
 + return Proved("certified", "", covered=(True,) * 999)
 
@@ -498,7 +498,7 @@ FAULTS = r"""
 + np.where(instance.useful, 1.0 - instance.parallel_fraction, 0.0)
 
 @ baselines/admission/schemes.py: machines admit fewer jobs than there are
-? admission_schemes::test_da1_quota_is_rounded_up
+? admission_schemes::test_deferred_acceptance_1_rounds_quota_up
 - -(-instance.jobs // instance.machines)
 + instance.jobs // instance.machines
 
@@ -543,17 +543,17 @@ FAULTS = r"""
 + sorted(targets, key=lambda n: (size[n], n))
 
 @ cluster/run/queue_store.py: a group whose end is not known is written down as ended
-? running_queue::test_lost_machine_loses_its_group_only running_queue
+? running_queue::test_lost_machine_loses_only_jobs_of_its_group running_queue
 - "lost" if reason else "ended"
 + "ended"
 
 @ cluster/measure/statistics.py: a t-interval is that of one look fewer
-? running_measure::test_intervals_and_rounds_agree_with_students_t
+? running_measure::test_penalty_intervals_and_number_of_rounds_follow_students_t
 - reach = stdtrit(samples - 1, 1 - level / 2) * deviation / np.sqrt(samples)
 + reach = stdtrit(samples - 1, 1 - level / 2) * deviation / np.sqrt(samples - 1)
 
 @ cluster/measure/statistics.py: a deviation is that of a whole population
-? running_measure::test_intervals_and_rounds_agree_with_students_t
+? running_measure::test_penalty_intervals_and_number_of_rounds_follow_students_t
 - logs.std(ddof=1)
 + logs.std()
 
@@ -603,12 +603,12 @@ FAULTS = r"""
 + np.argsort(instance.elapsed[order], kind="stable")
 
 @ baselines/accelerators/gandiva.py: pairs have all of their time though devices are left
-? accelerators_policies::test_gandiva_pairs_use_at_most_their_whole_time
+? accelerators_policies::test_gandiva_pair_time_is_capped_by_its_jobs
 - part /= np.maximum(part.sum(axis=1, keepdims=True), 1.0)
 + part /= part.sum(axis=1, keepdims=True)
 
 @ baselines/admission/schemes.py: the pair of the least preferred job is fixed
-? admission_schemes::test_proposed_is_serial_dictatorship_and_algorithm_1_alike
+? admission_schemes::test_proposed_admission_routes_serial_and_rounds_give_equal_assignments
 - first = pairs[np.argmin(importance[waiting[pairs]])]
 + first = pairs[np.argmax(importance[waiting[pairs]])]
 
@@ -638,7 +638,7 @@ FAULTS = r"""
 + if result.method != entry.name:
 
 @ cli/solving.py: an answer that breaks a rule ends with exit code 0
-? measures::test_solve_and_check_apply_own_rule
+? measures::test_solve_and_check_exit_with_one_if_user_rule_is_broken
 - if result.solution is None or broken:
 + if result.solution is None:
 

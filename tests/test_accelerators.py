@@ -183,7 +183,7 @@ def test_fairer_shares_are_decided_by_first_differing_level() -> None:
 
 
 @pytest.mark.slow
-def test_answer_of_thirty_levels_is_printed_in_two_lines(tmp_path: Path) -> None:
+def test_answer_with_thirty_objective_levels_is_printed_in_two_lines(tmp_path: Path) -> None:
     instance = crowded(types=30, jobs=1).replace(together=None, devices=[12] * 3)
     file = str(cotenant.write(instance, tmp_path / "many.json"))
     answer, proof = (str(tmp_path / name) for name in ("answer.json", "proof.json"))

@@ -19,7 +19,7 @@ from cotenant.instances.problem.errors import InvalidOption
 
 
 @pytest.mark.parametrize("seed", seeds(80, 12))
-def test_rounds_are_placements_within_rounded_up_shares(
+def test_accelerator_rounds_are_feasible_and_within_rounded_up_shares(
     seed: int,
 ) -> None:
     instance = drawn(seed, most_jobs=9)
@@ -82,7 +82,7 @@ def test_envy_compares_with_throughput_at_other_jobs_shares() -> None:
     assert envy(instance, shares) == pytest.approx(1 - 0.25 / 0.375)
 
 
-def test_envy_of_paired_job_is_beside_the_same_partner() -> None:
+def test_envy_of_paired_job_compares_beside_the_same_partner() -> None:
     instance = Accelerators(
         [[4.0], [4.0], [4.0]], [1, 1, 1], [2],
         together=[[[np.inf], [np.inf], [2.0]], [[np.inf], [np.inf], [3.0]],

@@ -49,7 +49,7 @@ def test_fifo_job_of_two_workers_takes_two_devices() -> None:
     assert amounts(instance, fifo(instance, device="fastest")).tolist() == [[0, 1], [1, 0]]
 
 
-def test_fifo_draws_among_kinds_with_room() -> None:
+def test_fifo_draws_among_device_kinds_with_free_devices() -> None:
     rng = np.random.default_rng(0)
     seen = {
         tuple(map(tuple, amounts(cluster(), fifo(cluster(), rng=rng)).astype(int).tolist()))
@@ -110,7 +110,7 @@ def test_gandiva_pairs_no_jobs_if_devices_suffice() -> None:
     assert gandiva(instance) == proportional(instance)
 
 
-def test_gandiva_pairs_use_at_most_their_whole_time() -> None:
+def test_gandiva_pair_time_is_capped_by_its_jobs() -> None:
     instance = shared().replace(devices=[4, 3], workers=[1, 2])
     answer = gandiva(instance, rng=np.random.default_rng(1))
     # four pairs have a quarter of seven devices each: too much for those of one worker

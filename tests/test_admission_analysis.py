@@ -36,7 +36,7 @@ def test_rounds_of_tiny_admission_instance_equal_hand_calculation() -> None:
 
 
 @pytest.mark.parametrize("name", [method.name for method in methods("admission")])
-def test_every_method_runs_every_job_once_in_rounds(name: str) -> None:
+def test_every_admission_method_runs_each_job_once_over_rounds(name: str) -> None:
     instance = uniform(
         machines=2, jobs=9, types=2, cores=2, threads=4, lengths=True, rng=np.random.default_rng(1)
     )
@@ -65,7 +65,7 @@ def test_rounds_with_job_that_never_runs_are_refused() -> None:
         run_rounds(cotenant.read("admission/tiny"), Assignment.nobody)  # type: ignore[arg-type]
 
 
-def test_proposed_does_not_minimize_completion_time_under_paper_condition() -> None:
+def test_proposed_admission_scheme_does_not_minimize_completion_time() -> None:
     instance = COMPLETION
     assert instance.length is not None
     # The condition of III.B.4: job 0 has more threads and takes longer on any core than job 1 on

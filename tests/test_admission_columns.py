@@ -50,9 +50,7 @@ EFFORTS = {
 
 @pytest.mark.parametrize("effort", EFFORTS)
 @pytest.mark.parametrize("name", ["prices", "no prices"])
-def test_generated_and_listed_sets_prove_the_optimum_or_a_valid_bound(
-    effort: str, name: str
-) -> None:
+def test_admission_columns_prove_optimum_or_valid_bound(effort: str, name: str) -> None:
     short = 0
     for seed in range(12):
         instance = given(seed)
@@ -69,7 +67,7 @@ def test_generated_and_listed_sets_prove_the_optimum_or_a_valid_bound(
 
 
 @pytest.mark.parametrize("share", [0.6, 0.9, 1 - 1e-6])
-def test_listed_sets_contain_an_answer_better_than_any_value(share: float) -> None:
+def test_sets_listed_below_a_value_contain_the_admission_optimum(share: float) -> None:
     for seed in range(12):
         instance = given(seed)
         best = most_total_speed(instance)

@@ -140,7 +140,7 @@ def test_admission_with_long_decimals_is_optimal_by_every_engine(method: Any, en
 
 
 @pytest.mark.parametrize("engine", ["highs", "cp-sat"])
-def test_fast_core_type_without_cores_keeps_proof_exact(engine: str) -> None:
+def test_admission_proof_ignores_speed_on_core_type_without_cores(engine: str) -> None:
     speed = [[1.000000003, 1e12], [1.000000002, 1e12], [1.000000001, 1e12]]
     instance = Admission([[3, 0], [2, 0]], [2, 2, 2], speed)  # type: ignore[arg-type]
     outcome = optimal(instance, engine=engine)
@@ -163,7 +163,7 @@ def test_most_jobs_and_then_most_speed_equal_enumeration(seed: int) -> None:
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_most_speed_and_then_most_jobs_equal_enumeration(seed: int) -> None:
+def test_admission_speed_then_jobs_equals_enumeration(seed: int) -> None:
     best = max(value for value, _, _ in enumerated(seed))
     jobs = max(jobs for value, jobs, _ in enumerated(seed) if value >= best - SAME)
     outcome = optimal(tiny(seed), then="jobs")
@@ -256,7 +256,7 @@ def hard() -> Admission:
 
 
 @pytest.mark.parametrize("limited", [True, False])
-def test_second_level_at_time_limit_is_reported(
+def test_admission_second_level_at_time_limit_is_feasible_with_bound(
     limited: bool, engines: Callable[..., None]
 ) -> None:
     if limited:

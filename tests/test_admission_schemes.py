@@ -41,7 +41,7 @@ def test_each_admission_scheme_on_tiny_instance_equals_hand_calculation(name: st
     assert POLICIES[name](cotenant.read("admission/tiny")) == Assignment(machine, cores)  # type: ignore[arg-type]
 
 
-def test_deferred_rounds_fix_all_pairs_of_a_round_where_proposed_fixes_one() -> None:
+def test_da2_fixes_all_pairs_of_a_round_and_proposed_fixes_one() -> None:
     # Two VMs of 2 and 4 cores of one type. Job 0 (2 threads) likes both alike and takes VM 0. Job 1
     # (2 threads) too, but
     # is turned away to VM 1. Job 2 (1 thread) waits in DA2's first round and joins VM 1 in the
@@ -66,7 +66,7 @@ def test_deferred_acceptance_rounds_may_fix_suboptimal_pair() -> None:
     assert blocking_pairs(instance, POLICIES["DA2"](instance)).job.tolist() == [1]
 
 
-def test_da1_and_sm_serve_in_index_order_and_da1_by_ranking_on_request() -> None:
+def test_da1_serves_by_index_or_by_ranking_on_request() -> None:
     instance = Admission([[3]], [1, 3], [[1.0], [1.0]])  # type: ignore[arg-type]
     assert deferred_quotas(instance).cores.tolist() == [[1], [2]]
     assert POLICIES["SM"](instance).cores.tolist() == [[1], [2]]
@@ -96,7 +96,9 @@ def drawn(number: int, **sizes: Any) -> list[Admission]:
 
 
 @pytest.mark.parametrize("instance", drawn(60), ids=lambda one: one.name)
-def test_proposed_is_serial_dictatorship_and_algorithm_1_alike(instance: Admission) -> None:
+def test_proposed_admission_routes_serial_and_rounds_give_equal_assignments(
+    instance: Admission,
+) -> None:
     assert proposed(instance, route="serial") == proposed(instance, route="rounds")
 
 
@@ -192,7 +194,7 @@ def test_blocking_pairs_do_not_depend_on_the_unit_of_speed() -> None:
             assert blocking_pairs(slow, answer).count == blocking_pairs(instance, answer).count
 
 
-def test_da1_quota_is_rounded_up() -> None:
+def test_deferred_acceptance_1_rounds_quota_up() -> None:
     instance = Admission([[4], [3]], [4, 1, 1], [[1.0], [1.0], [1.0]])  # type: ignore[arg-type]
     assert deferred_quotas(instance).machine.tolist() == [0, -1, 1]
     equal = instance.replace(threads=np.array([1, 1, 1]))

@@ -214,7 +214,7 @@ def test_plan_check_refuses_every_kind_of_wrong_plan() -> None:
     check_waves(read, [(Move(number(read, "v-1"), "n2"),)], released=["volumes"])
 
 
-def test_plan_of_wrong_translation_fails_the_check(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_advice_from_wrong_translation_fails_the_check(monkeypatch: pytest.MonkeyPatch) -> None:
     from cotenant.cluster.plan import to_packing
 
     monkeypatch.setattr(to_packing._Builder, "_apart_rules", lambda self: [])
@@ -356,7 +356,9 @@ def test_moves_of_large_priced_state_have_bound() -> None:
 
 
 @pytest.mark.parametrize(("policy", "tightened"), [("Ignore", False), ("Honor", True)])
-def test_plan_with_extra_rules_gives_no_bound(policy: str, tightened: bool) -> None:
+def test_advice_under_tightened_spread_rules_proves_no_lower_bound(
+    policy: str, tightened: bool
+) -> None:
     """A node that is let go counts in a spread over nodes until it is deleted; under Honor only
     until it is cordoned, which no plan makes use of.
     """

@@ -103,7 +103,7 @@ ZONES = [node(f"n{zone}", 4, zone=zone) for zone in "abc"]
 IN_A = [{"matchLabelExpressions": [{"key": ZONE, "values": ["a"]}]}]
 
 
-def test_unbound_claim_fits_where_its_class_allows() -> None:
+def test_unbound_volume_claim_fits_where_its_storage_class_allows() -> None:
     asks = pod("x-1", **uses("c")), claim("c", storageClassName="s")
     found = fit(state(*ZONES, pod("w-1", "nb"), *asks, storage_class()))
     assert found.status
@@ -119,7 +119,9 @@ def test_unbound_claim_fits_where_its_class_allows() -> None:
 @pytest.mark.parametrize(
     "fields", [{"volumeBindingMode": "Immediate"}, {"provisioner": "kubernetes.io/no-provisioner"}]
 )
-def test_provisioning_of_other_claims_is_not_known(tmp_path: Path, fields: dict[str, Any]) -> None:
+def test_fit_is_undecided_if_volume_provisioning_is_unknown(
+    tmp_path: Path, fields: dict[str, Any]
+) -> None:
     items = [*ZONES, pod("w-1", "nb"), pod("x-1", **uses("c")), claim("c", storageClassName="s"),
              storage_class(**fields)]  # fmt: skip
     found = fit(state(*items))

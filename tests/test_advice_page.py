@@ -50,7 +50,7 @@ def test_page_lists_nodes_by_their_change(shop: Answer) -> None:
     assert rows[0][1:3] == ("69 % cpu", "")
 
 
-def test_page_waves_have_empty_nodes_and_origins(shop: Answer) -> None:
+def test_plan_page_lists_origins_of_moves_and_nodes_empty_after_each_wave(shop: Answer) -> None:
     moved = min(shop.targets)
     home, target = shop.state.pods[moved].node, shop.targets[moved]
     waves = ((Move(moved, "n-5", temporary=True),), (Move(moved, target),))

@@ -94,7 +94,7 @@ def test_partly_known_volumes_pin_their_pods() -> None:
     approved(str(read.unsupported_constraints))
 
 
-def test_budget_with_outdated_status_allows_nothing() -> None:
+def test_disruption_budget_with_outdated_status_allows_no_eviction() -> None:
     one = budget("b", "a", 3)
     one["metadata"]["generation"], one["status"]["observedGeneration"] = 2, 1
     assert state(*GOOD, one).budgets[0].allowed == 0
@@ -102,7 +102,7 @@ def test_budget_with_outdated_status_allows_nothing() -> None:
     assert state(*GOOD, one).budgets[0].allowed == 3
 
 
-def test_node_marks_and_held_pods_are_reported() -> None:
+def test_node_annotations_and_gated_pods_are_noted() -> None:
     kept = node("n2")
     kept["metadata"]["annotations"] = {"karpenter.sh/do-not-disrupt": "true"}
     waiting = pod("w-1")

@@ -66,7 +66,7 @@ def test_proofs_over_time_curve_ends_at_proved_share() -> None:
     assert proof_profile({"A": [3.0, None, 1.0, None]}) == {"A": [(1.0, 0.25), (3.0, 0.5)]}
 
 
-def test_scores_count_answers_proofs_and_failures() -> None:
+def test_method_scores_count_answers_proofs_and_failures() -> None:
     rows = [*two_instances(), failed("SMR", "two", 1)]
     scores = {score.method: score for score in aggregate.scores(lines_of(rows), METRICS)}
     assert (scores["optimal"].proved, scores["optimal"].answered, scores["optimal"].failed) == (
@@ -153,7 +153,7 @@ def test_equal_profile_curves_share_one_label() -> None:
     assert profile_charts("colocation", lines_of(two_instances()[:3]), METRICS) == []
 
 
-def test_methods_missing_on_instances_are_noted() -> None:
+def test_comparison_notes_methods_that_ran_on_fewer_instances() -> None:
     lines = lines_of([*two_instances(), row("CO", metrics={"penalty": 0.1})])
     chart = next(
         c

@@ -182,7 +182,7 @@ def pressed(knots: list[float], curve: list[float]) -> Groups:
         ),
     ],
 )  # fmt: skip
-def test_metric_scale_ignores_unusable_data(
+def test_metric_scale_ignores_absent_types_and_unusable_pairs(
     instance: Instance, objective: str, most: float
 ) -> None:
     assert scale(instance, objective) == pytest.approx(most, rel=1e-3)
@@ -203,7 +203,7 @@ def test_core_types_without_cores_do_not_change_optimum(method: str) -> None:
     )  # fmt: skip
 
 
-def test_gap_equal_to_value_is_not_optimal() -> None:
+def test_value_and_bound_agree_only_within_relative_tolerance() -> None:
     assert not agree(4.0, 7.0, 4e12)
     assert not agree(
         10.0**8, 10.0**8 + 1, scale(cotenant.read("colocation/tiny"), "blocking_pairs")
@@ -242,7 +242,7 @@ def test_metric_scale_depends_on_objective_options() -> None:
     )
 
 
-def test_gaps_are_relative_with_absolute_floor_at_scale() -> None:
+def test_gaps_are_relative_except_below_absolute_floor_of_scale() -> None:
     assert gap(2e-12, 1e-12, scale=1e-11) == pytest.approx(0.5)
     assert gap(0.0, 1e-12, scale=1e-11) is None
     assert gap(1e-12, 1e-12 + 1e-21, scale=1e-11) == 0.0

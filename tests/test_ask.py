@@ -140,7 +140,7 @@ WRONG: list[Callable[[], object]] = [
 
 
 @pytest.mark.parametrize("call", WRONG)
-def test_errors_use_argument_names_of_the_question(call: Callable[[], object]) -> None:
+def test_question_functions_name_their_own_arguments_in_errors(call: Callable[[], object]) -> None:
     with refused(InvalidInstance):
         call()
 
@@ -237,7 +237,7 @@ def test_conflict_of_infeasible_question_names_its_parts(asked: Callable[[], Any
     approved(str(answer.conflict))
 
 
-def test_answer_of_infeasible_question_keeps_rows_and_feasible_one_has_no_conflict() -> None:
+def test_infeasible_question_has_minimal_conflict_and_feasible_one_none() -> None:
     answer = infeasible_packing(1, 14)
     assert answer.data["web"] == {"cpu": 1, "count": 3, "server": None, "host": None}
     assert answer.conflict.minimal
@@ -245,7 +245,7 @@ def test_answer_of_infeasible_question_keeps_rows_and_feasible_one_has_no_confli
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_conflict_is_infeasible_and_minimal(seed: int) -> None:
+def test_conflict_parts_are_infeasible_and_minimal(seed: int) -> None:
     rng = np.random.default_rng(seed)
     instance = cotenant.Packing(
         [[7], [9]], rng.integers(2, 6, (5, 1)), rng.integers(2, 5, 5), [2, 1],
@@ -261,7 +261,7 @@ def test_conflict_is_infeasible_and_minimal(seed: int) -> None:
         assert rest is None or cotenant.solve(rest, "cp-sat").status == "optimal"
 
 
-def test_ask_tables_have_every_column() -> None:
+def test_question_functions_return_tables_with_every_column() -> None:
     assert cotenant.solve("colocation/tiny", "optimal").status == "optimal"
     rows = cotenant.compare("colocation/tiny", "GR")
     assert len(rows.table) == 1

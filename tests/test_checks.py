@@ -106,6 +106,8 @@ def test_check_accepts_feasible_answer(instance: Instance[Any], answer: Solution
     ("instance", "answer"),
     [(instance, answer) for instance, answers in INFEASIBLE for answer in answers],
 )
-def test_check_names_the_broken_rule(instance: Instance[Any], answer: Solution) -> None:
+def test_check_names_the_broken_rule_of_an_infeasible_answer(
+    instance: Instance[Any], answer: Solution
+) -> None:
     with refused(InfeasibleSolution):
         cotenant.check(instance, answer)

@@ -177,7 +177,7 @@ def test_incompatible_jobs_wait_or_run_alone() -> None:
 
 
 @pytest.mark.parametrize("seed", range(8))
-def test_fewest_youngest_jobs_stay_in_queue(seed: int) -> None:
+def test_pair_oldest_leaves_fewest_and_youngest_jobs_in_queue(seed: int) -> None:
     rng = np.random.default_rng(seed)
     penalty = rng.uniform(0, 0.3, (4, 4))
     penalty[rng.random((4, 4)) < 0.5] = np.inf

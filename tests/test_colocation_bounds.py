@@ -27,7 +27,9 @@ from cotenant.solvers.colocation.stable_routes import (
 from cotenant.solvers.outcome import Clock, Outcome, Status, Stop
 
 
-def test_pairings_cost_bound_plus_reduced_costs(reference: ModuleType) -> None:
+def test_matching_bound_plus_reduced_cost_is_below_cost_of_every_pairing(
+    reference: ModuleType,
+) -> None:
     cluster = np.repeat([0, 1, 2], [3, 3, 2])  # odd ones
     noise = np.random.default_rng(71).uniform(0, 0.2, (8, 8))
     penalty = np.where(cluster[:, None] == cluster, 0.05, 0.5) + noise
@@ -94,7 +96,7 @@ def test_quick_penalty_bound_is_valid(seed: int, distinct: bool, machines: float
     assert bound > 0 or machines is not None
 
 
-def test_large_matching_bounds_mean_penalty() -> None:
+def test_large_matching_lower_bound_is_close_to_mean_penalty_of_optimum() -> None:
     penalty = np.random.default_rng(0).random((MATCHED_FROM, MATCHED_FROM)).round(4)
     instance = Colocation(penalty, np.ones(MATCHED_FROM, dtype=int))
     one = np.arange(0, MATCHED_FROM, 2)

@@ -229,7 +229,7 @@ def test_gains_and_gain_sets_equal_exact_decimals(mode: str, reference: Any) -> 
     assert floats_wrong > 50, "cases that floats get wrong"
 
 
-def test_forbidden_pairs_are_never_a_gain() -> None:
+def test_gains_ignore_forbidden_pairs_and_float_extremes() -> None:
     assert gains([0.5, 0.5, 0.5], [np.inf, 0.2, 0.5], 0.1).tolist() == [False, True, False]
     assert not gains(0.5, -0.5, 1e308).any()
     assert not gains(3e-323, 0.0, 3e-323).any()

@@ -72,7 +72,7 @@ def test_instance_without_intervals_has_unchanged_fingerprint() -> None:
     assert len(prints) == 6
 
 
-def test_description_mentions_intervals() -> None:
+def test_repr_of_colocation_mentions_penalty_intervals() -> None:
     approved(repr(boxed()))
     approved(boxed().certainty)
     approved(boxed(confidence=None, intervals="").certainty)

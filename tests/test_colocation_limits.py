@@ -48,7 +48,7 @@ def test_steps_that_cannot_be_stopped_are_skipped_near_time_limit() -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("alpha", [0.0, 0.05])
-def test_metrics_by_blocks_equal_metrics_at_once(
+def test_colocation_metrics_in_blocks_equal_metrics_at_once(
     alpha: float,
 ) -> None:
     """Types without agents between those of an instance, which come to lie in three blocks."""
@@ -88,7 +88,9 @@ def possible(instance: Colocation) -> bool:
 
 
 @pytest.mark.parametrize("engine", ["highs", "cp-sat"])
-def test_optimal_without_time_for_its_tables_gives_a_start_and_a_bound(engine: Any) -> None:
+def test_optimal_colocation_without_time_for_its_programs_gives_start_and_bound(
+    engine: Any,
+) -> None:
     instance = crowd(30, 4)
     proved = optimal(instance)
     limits = OptimalLimits(programs=ProgramLimits(priced_pair=1e6, most_pairs=1))

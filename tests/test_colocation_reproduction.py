@@ -115,7 +115,7 @@ FLIPS: list[tuple[Callable[..., Any], dict[str, Any], dict[str, Any], dict[str, 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("figure", "options", "others", "claims"), FLIPS)
-def test_cooper_claims_follow_policy_results(
+def test_verdicts_on_cooper_claims_change_with_policy_results(
     figure: Callable[..., Any], options: dict[str, Any], others: dict[str, Callable[..., Pairing]],
     claims: dict[str, tuple[str, str]], monkeypatch: pytest.MonkeyPatch,
 ) -> None:  # fmt: skip
@@ -146,7 +146,7 @@ def test_odd_population_and_matrix_format_without_matrix_are_refused() -> None:
         figure_7(form="gavel")
 
 
-def test_own_matrix_is_read_without_unpairable_types(tmp_path: Path) -> None:
+def test_user_penalty_matrix_is_read_without_unpairable_types(tmp_path: Path) -> None:
     path = tmp_path / "own.csv"
     path.write_text("job,a,b,c,d\na,.1,.2,.3,.1\nb,.3,.1,.2,inf\nc,.2,.3,.1,.2\nd,.1,.1,.1,inf\n")
     given = Setting(agents=20, draws=1, matrix=str(path), form="penalty-csv")

@@ -168,7 +168,7 @@ def test_robust_alpha_of_instance_without_pairing_is_infeasible() -> None:
     assert (found.status, found.alpha, found.pairing) == (Status.INFEASIBLE, None, None)
 
 
-def test_worst_case_is_the_mean_at_the_upper_ends() -> None:
+def test_worst_case_optimum_uses_upper_ends_of_penalty_intervals() -> None:
     instance = measured()
     found = cotenant.solve(instance, "optimal", worst=True)
     assert (found.objective_name, found.status) == ("worst_case_penalty", Status.OPTIMAL)

@@ -134,7 +134,7 @@ def with_ties(agents: int, levels: int, seed: int) -> Colocation:
     )
 
 
-def test_killed_second_level_keeps_best_tie_breaking(
+def test_stable_with_killed_second_level_keeps_valid_value_and_bound(
     engines: Callable[..., None],
 ) -> None:
     instance = with_ties(30, 10, 0)
@@ -161,7 +161,7 @@ def _in_need_of_a_decision() -> Colocation:
     return Colocation(penalty=cycle, count=np.ones(4))
 
 
-def test_killed_decision_keeps_incumbent_and_reports_it(
+def test_stable_with_killed_decision_process_returns_incumbent_at_time_limit(
     engines: Callable[..., None],
 ) -> None:
     engines(call_in_subprocess=lambda *given, **options: None)

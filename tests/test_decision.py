@@ -59,7 +59,7 @@ def test_decision_without_bound_or_answer_is_none(rows: list[Any]) -> None:
     assert decision(rows, METRICS) is None
 
 
-def test_decision_between_fluid_bound_and_one_policy_names_none_as_best() -> None:
+def test_decision_from_bound_and_a_single_policy_names_no_best_method() -> None:
     rows = cotenant.compare([cotenant.read("numa/tiny")], ["fluid", "Local"], progress=False).rows
     decided = decision(rows, analysis_of("numa").metric_table)
     assert decided is not None

@@ -37,7 +37,7 @@ def test_elastic_optima_equal_enumeration(block: int) -> None:
                 assert (outcome.status, outcome.bound) == (Status.OPTIMAL, pytest.approx(best))
 
 
-def test_jobs_keep_configuration_of_previous_round() -> None:
+def test_elastic_jobs_keep_configuration_of_previous_round() -> None:
     first = Elastic([[3.0, 5], [2, 4]], [4], [0, 0], [1, 2], names=("a", "b"))
     now = first.replace(devices=[3], names=("b", "c"))
     answer = Configured([0, 1], [1, 1], [1, 1])

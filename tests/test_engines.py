@@ -125,7 +125,7 @@ def test_program_with_highs_presolve_error_is_solved_again() -> None:
 
 
 @pytest.mark.slow
-def test_continuous_columns_agree_to_the_grid_of_cp_sat() -> None:
+def test_highs_and_cp_sat_agree_on_programs_with_continuous_columns() -> None:
     for seed in range(60):
         rng = np.random.default_rng(seed)
         builder = ProgramBuilder()
@@ -236,7 +236,7 @@ def test_engines_refuse_numbers_beyond_64_bits() -> None:
     assert solve_program(program).status is Status.OPTIMAL
 
 
-def test_engine_claim_is_checked_by_its_point() -> None:
+def test_engine_status_and_bound_are_checked_against_its_point() -> None:
     program, nothing = knapsacks(1, 3), np.zeros(3)
     for bound, point, status, word in (
         (program.objective(np.ones(3)), np.ones(3), Status.UNKNOWN, "breaks"),
@@ -409,7 +409,7 @@ def test_convex_engine_statuses_are_mapped() -> None:
 
 
 @pytest.mark.parametrize("engine", ["highs", "cp-sat"])
-def test_large_program_is_skipped_without_time(engine: str) -> None:
+def test_large_program_at_expired_time_limit_is_not_loaded(engine: str) -> None:
     """Loading and presolving one takes half a second in which no engine looks at its clock."""
     program = knapsacks(110, 1000)
     over = Clock(1e-9).time_slice()

@@ -413,7 +413,7 @@ def test_sampled_shapley_values_approach_exact_ones() -> None:
         audit(many, reference="FIFO")
 
 
-def test_sampling_error_bound_is_valid() -> None:
+def test_shapley_sampling_bound_contains_true_mean() -> None:
     rng = np.random.default_rng(9)
     inside = 0
     for _ in range(200):

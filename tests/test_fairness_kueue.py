@@ -232,7 +232,7 @@ def crowd(seed: int, number: int = 12, **limits: Any) -> list[Object]:
 @pytest.mark.parametrize(
     "limits", [{}, {"borrowing": 1}, {"lending": 0}, {"lending": 1, "borrowing": 2}]
 )
-def test_admission_by_borrowed_share_follows_definition(written, limits: Any) -> None:
+def test_kueue_admission_by_borrowed_share_follows_definition(written, limits: Any) -> None:
     for seed in range(8):
         found = judged(written(crowd(seed, **limits)))
         weights = present_weights(found)

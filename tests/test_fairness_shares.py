@@ -80,7 +80,7 @@ def test_debts_of_renamed_accounts_stay_within_printed_error(tmp_path, seed) -> 
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_debts_with_coarse_machine_parts_differ_within_printed_error(tmp_path, seed) -> None:
+def test_debts_with_rounded_machine_shares_differ_within_printed_error(tmp_path, seed) -> None:
     path = exported(tmp_path, crowd(seed, "abc"))
     source = Source(machines=8, shares="a=37,b=41,c=29")
     exact = fairness(path, source, ties=0)
@@ -100,7 +100,7 @@ def test_debts_with_coarse_machine_parts_differ_within_printed_error(tmp_path, s
     assert errors[0] > 0.1 > errors[2]
 
 
-def test_shares_finer_than_machines_are_printed_and_used_as_given(tmp_path) -> None:
+def test_debts_use_shares_finer_than_machines_exactly_as_given(tmp_path) -> None:
     jobs: list[Job] = [("a", 0, 0, 60, 4), ("b", 0, 0, 60, 3), ("e", 0, 0, 60, 1)]
     found = fairness(
         exported(tmp_path, [*jobs, ("c", 0, 60, 60, 1), ("d", 0, 60, 60, 1)]),

@@ -301,7 +301,7 @@ def test_inconsistent_fields_are_refused_in_python_and_file(place: int, tmp_path
     )
 
 
-def test_only_read_only_arrays_are_shared() -> None:
+def test_instance_shares_memory_only_with_read_only_arrays() -> None:
     written, frozen = np.array([24.0, 24.0, 24.0]), np.array([24.0, 24.0, 24.0])
     seen, still = written[:], frozen[:]
     seen.flags.writeable = frozen.flags.writeable = False

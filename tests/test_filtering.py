@@ -45,7 +45,7 @@ def test_filled_matrix_keeps_samples_and_ignores_values_outside_the_mask() -> No
     assert np.array_equal(fill(hidden, mask), filled)
 
 
-def test_filtering_of_empty_row_uses_other_rows() -> None:
+def test_penalty_filling_of_row_without_samples_uses_other_rows() -> None:
     penalty = np.outer([1.0, 2.0, 3.0, 4.0], [0.1, 0.2, 0.3, 0.4])
     mask = np.ones((4, 4), dtype=bool)
     mask[2] = False
@@ -104,7 +104,7 @@ def test_tau_equals_its_definition_with_ties_and_forbidden_entries() -> None:
         assert tau(truth, guess) == pytest.approx(brute_tau(truth, guess))
 
 
-def test_samples_that_cannot_be_used_are_refused() -> None:
+def test_penalty_filling_and_sampling_refuse_invalid_masks_and_shares() -> None:
     two, rng = np.ones((2, 2)), np.random.default_rng(0)
     for wrong in (
         *(partial(sample_mask, (3, 3), share, rng) for share in (0, -0.1, 1.1, np.nan, True)),

@@ -47,7 +47,7 @@ def test_frontier_programs_start_from_best_answer() -> None:
     assert sweep.solve(1, method).solution is None
 
 
-def test_frontier_shares_answers_and_bounds_between_limits() -> None:
+def test_settled_frontier_takes_best_values_and_bounds_of_neighboring_limits() -> None:
     marks = settled(
         [point(0, 0.3, 0.1), point(1, 0.4, 0.2), point(2, None, None), point(3, 0.15, 0.15)], "min"
     )

@@ -22,7 +22,9 @@ PAIRS = "job,beside\nx264,regression\nregression,x264\nfluidanimate,decisiontree
 @pytest.mark.parametrize(
     ("name", "method"), [("colocation", "optimal"), ("packing", "min-servers")]
 )
-def test_answer_table_and_solution_are_read_equally(tmp_path, name, method) -> None:
+def test_answer_table_and_solution_document_are_read_as_the_same_answer(
+    tmp_path, name, method
+) -> None:
     instance = cotenant.read(f"{name}/tiny")
     result = cotenant.solve(instance, method)
     found = cotenant.instances.problem.answer_table.answer_table(instance, result.solution)

@@ -124,7 +124,7 @@ def bound_by(instance: Groups, step: Document) -> Fraction:
     return level.bound
 
 
-def test_group_pair_costs_use_cheapest_class() -> None:
+def test_group_pair_bound_uses_costs_of_cheapest_class() -> None:
     alike = Groups([2], 2, penalty=[[0.3]])
     step: Document = {"kind": "dual", "over": 1, "prices": [6], "rent": 0, "sets": []}
     assert bound_by(alike, step) == Fraction(3, 10)

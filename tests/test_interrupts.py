@@ -48,7 +48,7 @@ def test_deferred_interrupt_is_raised_after_block_and_second_at_once(interrupts:
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 
-def test_deferred_interrupt_can_be_consumed() -> None:
+def test_reading_deferred_interrupt_clears_it() -> None:
     with deferred() as put_off:
         assert not put_off.interrupted
         interrupt()

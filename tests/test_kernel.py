@@ -131,7 +131,7 @@ def test_runs_after_warm_compile_no_kernel(cache: Path, monkeypatch: pytest.Monk
     assert sorted(cache.rglob("*.nbc")) == kept
 
 
-def test_warm_without_a_folder_for_kernels_is_refused(cache: Path) -> None:
+def test_warm_command_refuses_unusable_kernel_folder(cache: Path) -> None:
     (cache / "cotenant").write_text("a file where the folder should be")
     done = run("warm")
     assert done.returncode == 2

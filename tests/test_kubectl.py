@@ -163,7 +163,7 @@ def test_kubectl_finds_the_plugin() -> None:
     assert pkgutil.resolve_name(scripts["kubectl-cotenant"]) is main
 
 
-def test_manifest_grants_exactly_the_listed_kinds() -> None:
+def test_documented_cluster_role_grants_exactly_the_kinds_that_kubectl_lists() -> None:
     yaml = pytest.importorskip("yaml", reason="it is not installed")
     documents = [
         each

@@ -70,7 +70,7 @@ def test_lifetimes_optima_bounds_and_policies_agree_with_enumeration(block: int)
     assert closed >= 36  # of 40: the static bound proves nearly all of so small traces
 
 
-def test_server_busy_periods_join_at_equal_times() -> None:
+def test_busy_periods_of_a_server_are_joined_at_equal_times() -> None:
     instance = Lifetimes([[1]], [2], [0, 0, 0, 0], [0, 2, 5, 5], [2, 4, 6, 9])
     answer = Hosts([7, 7, 7, 3])
     begin, end = answer.spells(instance)
@@ -102,7 +102,7 @@ def test_predicted_ends_use_only_past_vms() -> None:
     assert expected_by_type(instance).tolist() == [0, 0, 14, 10]
 
 
-def test_last_to_leave_first_order_lowers_server_time() -> None:
+def test_first_fit_with_last_to_leave_first_order_lowers_server_time() -> None:
     instance = arrivals(vms=300, every=7200, rng=np.random.default_rng(2))
     by_ties = {
         ties: cotenant.solve(instance, "first-fit", ties=ties).objective

@@ -82,7 +82,7 @@ def parts(truth: Any, shown: Any) -> Any:
     ]
 
 
-def test_wrong_agents_and_methods_without_answer_are_refused() -> None:
+def test_misreport_search_refuses_unknown_agents_and_unanswered_methods() -> None:
     instance = cotenant.read("admission/tiny")
     with refused(UnknownName):
         best_misreport(instance, "SM", "nobody")
@@ -113,7 +113,7 @@ def test_misreport_gain_of_published_linear_markets_is_found(e: float) -> None:
 
 
 @pytest.mark.parametrize("number", numbers(2500, 8))
-def test_proposed_is_strategy_proof(number: int) -> None:
+def test_proposed_admission_scheme_is_strategy_proof(number: int) -> None:
     rng = np.random.default_rng(number)
     gained = 0
     for _ in range(number):

@@ -37,7 +37,7 @@ def tiny(seed: int) -> Market:
 
 
 @pytest.mark.parametrize("seed", range(60))
-def test_end_of_forest_is_an_equilibrium_from_any_start(seed: int) -> None:
+def test_market_forest_ends_at_equilibrium_from_any_prices(seed: int) -> None:
     market = tiny(seed)
     scaled_market = ScaledMarket.of(market)
     rng = np.random.default_rng(seed)
@@ -101,7 +101,9 @@ def test_badly_scaled_linear_markets_are_solved_exactly() -> None:
     assert ended >= 30  # the others are settled by the first round
 
 
-def test_exact_linear_route_stops_at_limits(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_exact_linear_market_route_stops_at_limits_and_interior_point_takes_over(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     market = linear(0, 30, "lognormal")
     scaled_market = ScaledMarket.of(market)
     start = np.ones(market.servers), np.ones(len(scaled_market.job))

@@ -64,7 +64,7 @@ def test_market_beyond_memory_is_refused(monkeypatch: pytest.MonkeyPatch) -> Non
         cotenant.solve(cotenant.read("market/tiny"), "fisher")
 
 
-def test_profile_fractions_have_mean_and_variance(tmp_path: Path) -> None:
+def test_parallel_fractions_of_profile_have_mean_and_variance(tmp_path: Path) -> None:
     # speedups 2 on 4 cores and 3 on 8: F = (1 - 1/2)/(1 - 1/4) = 2/3 and (1 - 1/3)/(1 - 1/8) =
     # 16/21
     text = "workload,cores,seconds\na,1,12\na,4,6\na,8,4\n"

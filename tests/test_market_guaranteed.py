@@ -94,7 +94,7 @@ def on_a_grid(market: Market, steps: int = 500) -> tuple[np.ndarray, np.ndarray]
 
 
 @pytest.mark.parametrize("seed", seeds(5, 1))
-def test_guaranteed_utility_is_optimal_on_grid(seed: int) -> None:
+def test_guaranteed_market_optimum_equals_best_of_a_grid(seed: int) -> None:
     market = two_users(seed)
     search = explored(market)
     total, index = on_a_grid(market)

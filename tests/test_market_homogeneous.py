@@ -85,7 +85,7 @@ def test_quasi_linear_users_spend_only_what_cores_are_worth() -> None:
     assert kept > 2
 
 
-def test_quasi_linear_users_with_little_money_are_linear_ones() -> None:
+def test_quasi_linear_and_linear_markets_with_little_money_have_equal_prices() -> None:
     market = drawn(0, unit=1e6)
     both = [nash_welfare(market, utility=name) for name in ("linear", "quasi-linear")]
     assert answer(both[0]).price == pytest.approx(answer(both[1]).price)

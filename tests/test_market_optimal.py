@@ -195,7 +195,7 @@ def test_leximin_at_time_limit_bounds_first_level(engines: Any, counted: int, le
     assert recheck(market, result).broken == ()
 
 
-def test_greedy_equals_core_by_core_assignment() -> None:
+def test_greedy_market_oracle_equals_core_by_core_assignment() -> None:
     market = drawn(0, users=20, servers=6, jobs=4, cores=24.0)
     expected = np.zeros(market.jobs)
     for server in range(market.servers):
@@ -375,7 +375,7 @@ def test_integer_welfare_at_time_limit_keeps_the_bound_of_the_engine(engines: An
 
 
 @pytest.mark.parametrize("method", ["fisher", "PRD", "XC", "XC-M", "ES", "PF"])
-def test_truncated_rounding_is_reported(method: str, interrupt_at: Any) -> None:
+def test_interrupted_rounding_of_market_answer_is_reported(method: str, interrupt_at: Any) -> None:
     interrupt_at("cotenant.solvers.market.rounding.least_envy", keeps=True)
     assert (
         cotenant.solve(drawn(3, users=3, servers=3), method, rounding="least-envy").stop

@@ -105,7 +105,7 @@ def test_karp_flatt_recovers_fractions_of_run_times(tmp_path: Path) -> None:
     assert max(picture(figure_3_5(profile=path), "market-figure-3.5").series[0].y) < 1e-12
 
 
-def test_reproduced_fraction_claims_fail_for_other_times(tmp_path: Path) -> None:
+def test_verdicts_on_parallel_fraction_claims_change_with_run_times(tmp_path: Path) -> None:
     poor = written(tmp_path, {"a": (0.3, 0.0), "b": (0.9, 0.03), "dedup": (0.9, 0.0)})
     assert found(figure_3_4(profile=poor))["expected parallel fractions"].verdict == "differs"
     falling = found(figure_3_3(profile=poor))["F tends to shrink as the core count increases"]
@@ -138,7 +138,7 @@ def test_predicted_run_times_are_exact_only_under_amdahl_law(
     assert rough["canneal is poorly modeled"].verdict == "reproduced"
 
 
-def test_synthetic_profile_gives_no_verdicts() -> None:
+def test_experiments_on_synthetic_profile_give_no_verdicts() -> None:
     for figure in (figure_3_3, figure_3_4, figure_3_5, figure_3_10):
         for finding in found(figure()).values():
             approved(finding.verdict)

@@ -89,7 +89,7 @@ def test_comparison_tables_have_significance_and_effect() -> None:
     assert verdicts == {"optimal": "neither", "GR": "SMR"}, "the reference is SMR, the best"
 
 
-def test_fewer_than_six_instances_are_not_tested() -> None:
+def test_significance_tests_need_at_least_six_instances() -> None:
     for count, tested in ((5, 0), (6, 1)):
         comparison = rows_of(count)
         assert sum("-tests-" in table.name for table in overview_tables(comparison)) == tested
@@ -147,7 +147,7 @@ def test_own_metrics_and_rules_appear_in_tables_and_rows(
     assert run(*words, *settings_file(folder, **own, columns=["largest"])).returncode == 0
 
 
-def test_answer_breaking_own_rule_counts_as_none(folder: Path) -> None:
+def test_answer_that_breaks_a_user_rule_is_no_best_answer(folder: Path) -> None:
     found = cotenant.compare([TINY], ["optimal", "GR"], progress=False, **measures())
     lines = {line["method"]: line for line in found.summary()}
     assert lines["optimal"]["broken"]
@@ -180,7 +180,7 @@ def test_comparison_reruns_rows_of_edited_metric_or_rule(folder: Path, jobs: int
     assert "largest" not in last["metrics"], "the last run of a method is what a page shows"
 
 
-def test_solve_and_check_apply_own_rule(folder: Path) -> None:
+def test_solve_and_check_exit_with_one_if_user_rule_is_broken(folder: Path) -> None:
     rule = ("--rule", "own_measures:no_regression")
     done = run("solve", "colocation/tiny", "-m", "optimal", "--out", "r.json", *rule)
     assert done.returncode == 1

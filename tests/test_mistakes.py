@@ -146,7 +146,9 @@ def test_error_for_too_few_hosts_explains_missing_count_column(
     approved(done.stderr)
 
 
-def test_conversion_is_described(files: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_convert_command_describes_the_converted_instance(
+    files: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(files)
     done = run("convert", "pen.csv", "--from", "penalty-csv", "--out", "pen.json")
     approved(done.stdout)

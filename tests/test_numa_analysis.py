@@ -50,7 +50,9 @@ def test_known_inconsistencies_of_thesis_are_found() -> None:
 @pytest.mark.parametrize(
     ("path", "value"), [("another blade", 2.2785), ("two hops", 2.9444), ("one hop", 4.8889)]
 )
-def test_break_even_has_equal_energies(path: str, value: float) -> None:
+def test_migration_and_remote_access_have_equal_energy_at_break_even(
+    path: str, value: float
+) -> None:
     reuse = break_even(path)  # type: ignore[arg-type]
     assert reuse == pytest.approx(value, abs=5e-5)
     assert migration_energy(path, reuse) == pytest.approx(remote_energy(path, reuse))  # type: ignore[arg-type]

@@ -55,7 +55,7 @@ def test_batch_means_error_of_independent_values_is_near_textbook_error() -> Non
     assert textbook <= mean_error(values) <= 1.6 * textbook
 
 
-def test_run_without_waits_has_positive_wait_bound() -> None:
+def test_simulation_without_waits_has_positive_bound_on_wait_error() -> None:
     response = np.full(300, 0.05)
     assert wait_error(np.zeros(300), response) == pytest.approx(3 / 300 * 0.05)
 

@@ -175,7 +175,7 @@ def test_maximum_throughput_with_equal_prices_is_found() -> None:
     assert fluid_power(server, throughput=12.0).status is Status.OPTIMAL
 
 
-def test_fluid_repairs_flow_slightly_below_maximum(
+def test_numa_fluid_repairs_engine_flow_slightly_below_maximum(
     engines: Callable[..., None],
 ) -> None:
     """It was called unknown, beside prices that allow it: `check` refused the result."""
@@ -191,7 +191,7 @@ def test_fluid_repairs_flow_slightly_below_maximum(
     assert fluid_power(instance, throughput=most).status is Status.OPTIMAL
 
 
-def test_stored_result_without_answer_at_other_throughput_is_consistent() -> None:
+def test_fluid_result_without_answer_is_consistent_at_another_throughput() -> None:
     instance = cotenant.read("numa/kmeans-hot-memory")
     document = cotenant.solve(instance, "fluid-power", throughput=1e6).document()
     asked = {"throughput": 3000.0}

@@ -26,7 +26,7 @@ def test_blade_server_default_has_published_distances_and_cores() -> None:
     assert server.load == pytest.approx(4000 / 6400)
 
 
-def test_mesh_hops_by_rows_and_columns() -> None:
+def test_blade_mesh_distances_count_row_and_column_hops() -> None:
     server = blade_server(blades=1, rows=2, columns=3).replace(ht1=[1.2])
     assert server.distance[0].tolist() == [0, 1, 2, 1, 2, 3]
     assert server.slowdown[0, 3] == pytest.approx(1 + 0.2 * 1.6)
@@ -37,7 +37,7 @@ def test_mesh_hops_by_rows_and_columns() -> None:
     ("policy", "farthest", "rate"),
     [("Local", 0, 6400), ("IP-1", 1, 5581), ("IP-2", 2, 5417), ("IB", 3, 3962)],
 )
-def test_policy_has_its_farthest_distance_and_closed_form_of_k_means(
+def test_numa_policy_has_published_farthest_distance_and_throughput(
     policy: str, farthest: int, rate: float
 ) -> None:
     assert reach(blade_server(), policy) == farthest
@@ -46,7 +46,7 @@ def test_policy_has_its_farthest_distance_and_closed_form_of_k_means(
     )
 
 
-def test_saturated_throughput_refuses_uneven_data() -> None:
+def test_saturated_throughput_of_local_policy_refuses_hot_memory() -> None:
     hot = blade_server(data="hot-memory")
     with refused(InvalidOption):
         saturated_throughput(hot, "Local")
@@ -67,7 +67,7 @@ def test_table_4_2_has_twenty_benchmarks_by_intensity() -> None:
     assert all(entry.pcie >= entry.ht1 >= 1 for entry in BENCHMARKS)
 
 
-def test_hot_data_leave_equal_shares_to_other_memories() -> None:
+def test_blade_server_divides_cold_data_equally_among_other_memories() -> None:
     memory, blade = (
         blade_server(data="hot-memory", hot=0.4),
         blade_server(data="hot-blade", hot=0.5),

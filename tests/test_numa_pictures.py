@@ -42,7 +42,7 @@ def test_numa_frontier_equals_independent_program(name: str) -> None:
     assert least_power(instance, frontier.points[0].limit * 1.001) is None
 
 
-def test_numa_frontier_includes_own_rate_and_ends_without_power() -> None:
+def test_numa_frontier_includes_rate_of_instance_and_ends_at_zero_power() -> None:
     (frontier,) = price_frontiers(HOT)
     limits = [point.limit or 0.0 for point in frontier.points]
     assert len(limits) == 8
@@ -90,7 +90,7 @@ def chart(name: str, rows: list[dict[str, Any]]) -> Chart:
     return found
 
 
-def test_unstable_run_is_noted_without_curve(run: Simulation) -> None:
+def test_numa_chart_notes_unstable_run_and_draws_no_curve_for_it(run: Simulation) -> None:
     grown = record(HOT, run.replace(stable=False))
     assert "curve" not in grown
     drawn = chart("response-times", [row("Local", record(HOT, run)), row("IB", grown)])

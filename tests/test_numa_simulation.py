@@ -73,7 +73,7 @@ def test_refusal_simulation_equals_hand_calculation(run: Any) -> None:
 
 
 @BOTH
-def test_task_at_refusal_limit_is_served_before_younger_task(run: Any) -> None:
+def test_numa_task_at_refusal_limit_is_served_before_younger_task(run: Any) -> None:
     story = tasks([0.0, 0.0, 0.1, 0.2, 1.1], [3.0, 1.0, 1.0, 1.0, 1.0], [0, 1, 0, 1, 1])
     # 2 declines P1 at 1 and takes it at 2, before 4, until 4; 4 declines P0 at 3.
     result = run(pair(refusal_limit=1), story)

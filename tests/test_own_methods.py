@@ -54,7 +54,7 @@ def module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
 
 
 @pytest.mark.slow
-def test_own_function_is_solved_and_compared(module: str) -> None:
+def test_method_from_user_module_is_solved_and_compared(module: str) -> None:
     done = run("solve", "colocation/tiny", "-m", module, "-o", "step=2", "--json")
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout)["result"]["method"] == "neighbors"

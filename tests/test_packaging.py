@@ -78,7 +78,7 @@ def test_missing_library_message_names_its_extra(extra: str) -> None:
     assert install(extra) == f"python -m pip install {quoted}"
 
 
-def test_wheel_links_are_set_in_one_place(tmp_path: Path) -> None:
+def test_wheel_links_follow_the_home_address_of_pyproject(tmp_path: Path) -> None:
     text = (ROOT / "pyproject.toml").read_text()
     line = f'home = "{PYPROJECT["tool"]["cotenant"]["home"]}"'
     assert text.count(line) == 1

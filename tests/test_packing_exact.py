@@ -194,7 +194,7 @@ def test_overload_threshold_equal_to_utilization_is_allowed() -> None:
 
 
 @pytest.mark.parametrize("alpha", [200.0, 1000.0, 1000.5, 1e6])
-def test_underflowing_powers_do_not_hide_unfairness(brute, alpha: float) -> None:
+def test_fuga_at_large_alpha_equals_decimal_game_despite_underflow(brute, alpha: float) -> None:
     instance = Packing(
         capacity=[[7, 6], [5, 8]], demand=[[2, 1], [1, 2], [3, 3]], servers=[2.0, 1.0]
     )  # type: ignore[arg-type]
@@ -208,7 +208,7 @@ def test_underflowing_powers_do_not_hide_unfairness(brute, alpha: float) -> None
     assert variance > 0.1
 
 
-def test_perfectly_fair_allocation_has_variance_zero() -> None:
+def test_fuga_variance_of_perfectly_fair_allocation_is_exactly_zero() -> None:
     """11 x 4 / 44 - 1 and 11 x 4 / 55 - 4 / 5 leave 1e-16 in floats, whose root is 1e-8."""
     instance = Packing(capacity=[[44, 55]], demand=[[4, 4]], servers=[1.0])  # type: ignore[arg-type]
     assert FairShare.of(instance).variance([11]) == 0
@@ -222,7 +222,7 @@ def test_fair_share_of_70_users_is_exact_to_floats() -> None:
     assert fair.variance(np.full(users, 0)) == pytest.approx(1.0)
 
 
-def test_joint_optimum_of_capped_game_equals_least_play(brute) -> None:
+def test_joint_optimum_of_capped_game_equals_least_disutility(brute) -> None:
     with decimal.localcontext(prec=80):
         least, _ = brute.ExactGame(CAPPED, 3, 3.0).joint()
     outcome = joint_optimum(CAPPED, eta=3, alpha=3.0)

@@ -66,7 +66,7 @@ def printed_game() -> Game:
     return with_strategies(game_of(EXAMPLE, eta=3), PRINTED)
 
 
-def test_fair_share_of_paper_example_is_8_23() -> None:
+def test_fair_share_of_paper_example_is_8_over_23() -> None:
     fair = FairShare.of(EXAMPLE)
     assert fair.total.tolist() == [8, 14, 90]
     assert fair.share == pytest.approx(8 / 23, abs=1e-15)
@@ -154,7 +154,7 @@ def test_best_replies_and_equilibrium_of_printed_packing_game_equal_hand_calcula
 THREE = Packing(capacity=[[6, 5], [5, 4], [4, 3]], demand=[[1, 1], [1, 3]], servers=[1.0, 1.0, 1.0])
 
 
-def test_algorithm_1_is_not_the_equilibrium_from_three_servers_on(brute: Any) -> None:
+def test_algorithm_1_on_three_servers_is_not_the_fuga_equilibrium(brute: Any) -> None:
     game, methods = brute.ExactGame(THREE, 3, 2.0), (fuga, fuga_tree, fuga_algorithm_1)
     right, tree, wrong = (method(THREE, eta=3).certificate["choices"] for method in methods)
     assert right == tree == [[3, 0], [1, 1], [2, 1]]

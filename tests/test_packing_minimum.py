@@ -231,7 +231,7 @@ def test_false_infeasibility_of_highs_gives_no_bound(
     assert (search.bound, search.best) == (bound, None)
 
 
-def test_leaf_beyond_64_bits_stays_open() -> None:
+def test_packing_leaf_beyond_64_bits_stays_open() -> None:
     given = Fillings(
         np.array([[2**20, 0], [0, 2**20]]), np.zeros(2, dtype=np.int64), np.array([2**20] * 2),
         np.array([np.inf]), np.array([2**40]), np.zeros(1, dtype=np.int64), 1, 2**41,
@@ -271,7 +271,9 @@ def test_min_servers_of_many_vms_of_few_types_is_proved() -> None:
 @pytest.mark.sampled(4)
 @pytest.mark.parametrize("seed", seeds(30, 4))
 @pytest.mark.parametrize("costs", [False, True])
-def test_integer_parts_of_columns_give_feasible_answer_near_bound(seed: int, costs: bool) -> None:
+def test_integer_parts_of_packing_columns_give_feasible_answer_near_bound(
+    seed: int, costs: bool
+) -> None:
     """On dear, cheap and limited classes; no better than what another order of parts proves."""
     rng = np.random.default_rng(seed)
     instance = Packing(

@@ -102,7 +102,7 @@ def test_share_frontier_equals_enumeration(brute: ModuleType, capped: bool) -> N
     assert traded >= 2
 
 
-def test_share_frontier_limits_are_reachable_shares() -> None:
+def test_packing_share_frontier_limits_are_reachable_shares() -> None:
     """One server of 20, VMs of 7 and of 4: five of 4 use all of it; one of 7 and three of 4 (shares
     0.35 and 0.6), the fairest, use 19.
     """

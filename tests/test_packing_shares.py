@@ -36,7 +36,7 @@ def shares(instance: Packing, placement: Any) -> list[Fraction]:
     )
 
 
-def test_rounded_share_keeps_better_second_level() -> None:
+def test_max_min_share_keeps_best_second_level_despite_rounding() -> None:
     """6 x .075 is .44999999999999996 in floats, below 9 x .05, and both are .45."""
     instance = Packing(
         capacity=[[20, 80, 20]],
@@ -65,7 +65,7 @@ def test_share_leximin_of_nearly_equal_vms_equals_enumeration(brute, unit: int) 
 
 
 @pytest.mark.parametrize("mistaken", [False, True])
-def test_utilizations_within_engine_tolerance_are_decided(
+def test_utilizations_closer_than_engine_tolerance_are_compared_exactly(
     mistaken: bool, engines: Callable[..., None]
 ) -> None:
     instance = Packing(
@@ -90,7 +90,7 @@ def test_utilizations_within_engine_tolerance_are_decided(
     assert outcome.bound == float(Fraction(2, 3))
 
 
-def test_vms_owed_for_a_share_tolerate_its_rounding() -> None:
+def test_vms_needed_for_a_share_tolerate_rounding_of_the_share() -> None:
     tenths = Packing(capacity=[[10]], demand=[[1]], servers=[1.0])
     assert [
         int(vms_owed(tenths, share)[0]) for share in (0.0, 0.1, 0.3, 0.30000001, 0.7, 1.0, 1.1)
@@ -156,7 +156,7 @@ def test_more_vms_than_can_be_placed_one_by_one_in_time_are_refused(policy: str)
 
 
 @pytest.mark.parametrize("policy", ["dot", "L2", "random-fit"])
-def test_more_requests_than_can_be_placed_one_by_one_in_time_are_refused(policy: str) -> None:
+def test_packing_policies_refuse_more_requests_than_the_time_limit_allows(policy: str) -> None:
     many = Packing(capacity=[[10**12] * 2], demand=[[1, 2]], request=[10**11])
     with refused(InvalidOption):
         solve(many, policy, time_limit=3.0)
@@ -165,7 +165,7 @@ def test_more_requests_than_can_be_placed_one_by_one_in_time_are_refused(policy:
 
 @pytest.mark.parametrize("method", [max_utilization, max_min_share])
 @pytest.mark.parametrize("factor", [0.5, 2.0, None])
-def test_share_bounds_are_independent_of_highs(
+def test_share_methods_keep_proved_bound_if_highs_bounds_are_wrong(
     factor: float | None, method: Any, engines: Callable[..., None]
 ) -> None:
     instance = Packing(capacity=[[5, 9]], demand=[[3, 3], [3, 1]], servers=[3])

@@ -96,7 +96,7 @@ def test_hodges_lehmann_interval_inverts_test() -> None:
     assert hodges_lehmann(differences[:0]) == (None, None, None)
 
 
-def test_failed_run_ranks_last_and_noise_counts_as_tie() -> None:
+def test_paired_test_ranks_failed_run_last_and_counts_noise_as_tie() -> None:
     values: dict[str, list[float | None]] = {
         "sure": [1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0],
         "noisy": [1.0 + 1e-12, 2.0, 3.0, 4.0, 5.0, 6.0 - 1e-9, 7.0],

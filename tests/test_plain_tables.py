@@ -87,7 +87,7 @@ def test_missing_pairs_follow_fill_option(tmp_path: Path) -> None:
     approved(guessed.source)
 
 
-def test_self_pair_of_single_job_is_not_missing(tmp_path: Path) -> None:
+def test_missing_self_pair_of_single_job_is_accepted(tmp_path: Path) -> None:
     text = "service,beside,penalty\na,b,.1\nb,a,.2\na,c,forbidden\nb,c,.1\nc,b,.3\n"
     instance = pairs_csv(put(tmp_path, pairs=text), machines=2.0)
     assert not instance.allowed[0, 2]  # c beside a was never run, and need not be

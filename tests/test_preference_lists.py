@@ -61,7 +61,9 @@ def answer(instance: Colocation, pairing: Any) -> list[int]:
         ("l.csv", "ann;bob;[cat;dan]\nbob;cat;ann\ncat;[ann;bob]\ndan\n"),
     ],
 )  # fmt: skip
-def test_lists_are_read_with_ties_and_gaps(name: str, text: str, tmp_path: Path) -> None:
+def test_preference_lists_with_ties_and_missing_agents_are_read(
+    name: str, text: str, tmp_path: Path
+) -> None:
     (tmp_path / name).write_text(text)
     instance = preference_lists(tmp_path / name)
     assert instance.names == ("ann", "bob", "cat", "dan")

@@ -75,7 +75,7 @@ def tiny() -> Accelerators:
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_any_prices_give_valid_bounds(seed: int) -> None:
+def test_max_min_proof_of_any_prices_gives_valid_bound(seed: int) -> None:
     """Prices drawn by chance, of devices and jobs' time, and of devices alone: the verifier then
     chooses what a step is worth.
     """
@@ -145,7 +145,9 @@ def alone(types: int) -> Accelerators:
         ),
     ],
 )
-def test_jobs_that_all_differ_are_certified_in_sixty_bytes_each(method: str, types: int) -> None:
+def test_proofs_of_all_different_jobs_take_at_most_sixty_bytes_a_job(
+    method: str, types: int
+) -> None:
     proof = proved(alone(types), method)
     assert len(json.dumps(proof.document)) < 60 * types + 500
     for level in proof.proof.levels:
@@ -288,7 +290,7 @@ LEVELS: dict[str, Any] = {
 }
 
 
-def test_hierarchical_first_level_covers_all_types() -> None:
+def test_hierarchical_proof_refuses_first_level_of_only_some_types() -> None:
     proof = proved(drawn(4), "hierarchical")
     assert proof.proof.levels[0].value < proof.proof.levels[1].value
     proof.refuses(LEVELS["a level of types that have less"])

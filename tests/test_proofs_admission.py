@@ -23,7 +23,7 @@ def random_tree(rng: np.random.Generator, jobs: int, types: int, depth: int) -> 
 
 
 @pytest.mark.parametrize("seed", range(40))
-def test_any_prices_and_trees_give_valid_bounds(seed: int) -> None:
+def test_admission_proof_of_any_prices_and_trees_gives_valid_bound(seed: int) -> None:
     instance, rng = admission(seed), np.random.default_rng(seed)
     kinds = len(np.unique(instance.cores, axis=0))
     step = {
@@ -89,7 +89,7 @@ def test_forged_admission_proof_is_refused(change: Any) -> None:
     twelve_jobs().refuses(change)
 
 
-def test_most_jobs_proof_has_both_levels() -> None:
+def test_proof_of_most_jobs_has_job_level_and_speed_level() -> None:
     proof = proved(read("admission/tiny"), "most-jobs")
     assert proof.sentence.count("optimal") == 2
     proof.refuses(lambda p: p["claim"].update(bound="1/2", value="1/2"), approved=True)

@@ -244,7 +244,7 @@ def test_program_with_more_terms_than_memory_holds_is_refused() -> None:
         program.at_most(row, 1)
 
 
-def test_cut_rounds_down_to_the_next_integer() -> None:
+def test_verifier_rounds_cuts_down_to_integers() -> None:
     """2 x <= 2 says x <= 1, and 1 is a point."""
     program = Program()
     column = program.column(1)
@@ -416,7 +416,7 @@ def _prices(digits: int) -> None:
 
 
 @pytest.mark.parametrize("judge", [_tree_over_cuts, _prices])
-def test_work_of_long_numbers_is_counted(judge: Callable[[int], None]) -> None:
+def test_verifier_work_limit_counts_length_of_numbers(judge: Callable[[int], None]) -> None:
     """Each took as few steps as with short numbers, and minutes."""
     with patience(10**6 / MOST_WORK):
         with contextlib.suppress(Refused):

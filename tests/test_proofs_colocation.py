@@ -488,7 +488,7 @@ def test_forged_colocation_proof_is_refused(
     valid(source).refuses(change)
 
 
-def test_fair_proof_without_bandwidth_and_partition_proof_of_equal_agents_are_refused() -> None:
+def test_colocation_proofs_refuse_missing_bandwidth_and_partition_of_equal_agents() -> None:
     document = {"penalty": [[0.5]], "count": [2]}
     pairs = next(answers(document))
     with refused(Refused):

@@ -50,7 +50,9 @@ def test_compare_prove_marks_certified_rows_and_writes_complete_folder(tmp_path:
         ([("1/10", "1/10"), ("1/5", None)], False),
     ],
 )
-def test_weaker_proof_certifies_partly(levels: Any, covered: bool) -> None:
+def test_proof_covers_a_result_only_with_every_level_and_as_strong_bounds(
+    levels: Any, covered: bool
+) -> None:
     instance = cotenant.read("colocation/tiny")
     result = cotenant.solve(instance, "fair")
     content = result.document()

@@ -230,7 +230,7 @@ def test_gzip_bomb_is_not_unpacked(tmp_path: Path) -> None:
         checked_read(str(bomb))
 
 
-def test_long_fractions_are_rounded_conservatively() -> None:
+def test_long_fractions_of_proofs_are_rounded_outward() -> None:
     for value in (Fraction(1, 3**200), Fraction(-(7**300), 3**200), Fraction(10**90 + 1, 3**150)):
         low, high = Fraction(written(value, up=False)), Fraction(written(value, up=True))
         assert low < value < high
@@ -238,7 +238,7 @@ def test_long_fractions_are_rounded_conservatively() -> None:
     assert [written(value, up=True) for value in (Fraction(3, 8), Fraction(4))] == ["3/8", 4]
 
 
-def test_level_is_optimal_only_if_value_equals_bound() -> None:
+def test_proof_level_is_optimal_only_if_value_equals_bound() -> None:
     third = Fraction(1, 3)
     equal, short, bare = (
         Level("penalty", "min", value, bound)

@@ -107,7 +107,7 @@ def test_leximin_tree_with_a_leaf_removed_added_or_changed_is_refused() -> None:
 
 @pytest.mark.sampled(8)
 @pytest.mark.parametrize("seed", range(8))
-def test_random_trees_never_prove_false_levels(seed: int) -> None:
+def test_leximin_verifier_accepts_no_false_level_of_random_trees(seed: int) -> None:
     rng = np.random.default_rng(seed)
     market, answers = market_of(seed), every(seed)
     best = max(own for _, own in answers)
@@ -157,7 +157,7 @@ def test_user_with_utility_equal_to_goal_meets_goal(seed: int) -> None:
                 assert tuple(both) == meets
 
 
-def test_fractional_cores_and_large_boxes_have_no_tree() -> None:
+def test_leximin_tree_refuses_fractional_cores_and_large_boxes() -> None:
     halves = [2 * x for x in proof_of(0).document["witness"]["cores"]["numbers"]]
     proof_of(0).refuses(put("witness", "cores", to={"over": 2, "numbers": halves}))
     large = market_of(0).replace(capacity=np.full(2, 1e6))

@@ -182,7 +182,7 @@ def any_cores(truth: MarketTruth, rng: np.random.Generator) -> list[int]:
 
 
 @pytest.mark.parametrize("seed", range(8))
-def test_verified_values_of_any_answer_are_true(seed: int) -> None:
+def test_market_verifier_computes_true_values_and_bounds_of_any_answer(seed: int) -> None:
     market, rng = drawn(seed), np.random.default_rng(seed)
     truth = MarketTruth(market)
     every = [truth.utilities(cores) for cores in truth.divisions(4)]
@@ -203,7 +203,7 @@ def test_verified_values_of_any_answer_are_true(seed: int) -> None:
 
 
 @pytest.mark.parametrize("seed", range(8))
-def test_verified_residuals_of_any_prices_are_true(seed: int) -> None:
+def test_equilibrium_verifier_computes_exact_residuals_at_any_prices(seed: int) -> None:
     market, rng = drawn(seed), np.random.default_rng(seed)
     truth = MarketTruth(market)
     for _ in range(10):

@@ -75,7 +75,7 @@ def nine_bins() -> Proved:
 
 
 @pytest.mark.slow
-def test_tree_over_fillings_improves_relaxation() -> None:
+def test_min_servers_proof_with_tree_improves_relaxation_bound() -> None:
     assert nine_bins().bound == 9
     assert "tree" in nine_bins().document["steps"][0]
     assert nine_bins().sentence.endswith("optimal")
@@ -205,7 +205,7 @@ def test_joint_optimum_proof_bounds_least_disutility(seed: int) -> None:
 
 
 @pytest.mark.slow
-def test_disutility_bound_holds_for_every_play() -> None:
+def test_joint_optimum_bound_is_below_disutility_of_every_play() -> None:
     """Every play of two servers, by the definition."""
     for seed in range(8):
         case = case_of(shared(seed), None, {"eta": 4}, [])
@@ -228,7 +228,7 @@ def test_disutility_bound_holds_for_every_play() -> None:
 
 
 @pytest.mark.slow
-def test_placement_that_is_no_play_has_no_disutility() -> None:
+def test_joint_optimum_proof_refuses_witness_that_is_no_play() -> None:
     instance = read("packing/vm-types-8")
     nothing = [0] * instance.types
     proved(instance, "joint-optimum").refuses(
@@ -251,7 +251,7 @@ def test_fuga_play_at_alpha_of_many_digits_stays_claimed() -> None:
         proved(read("packing/paper-example"), "FUGA", alpha=2.37)
 
 
-def test_server_costs_too_large_for_prices_stay_claimed(tmp_path: Path) -> None:
+def test_min_cost_with_server_costs_beyond_64_bit_prices_stays_claimed(tmp_path: Path) -> None:
     demand = [[1, 3], [6, 2], [4, 1], [5, 3]]
     dear = Packing([[17, 18]], demand=demand, request=[2, 1, 1, 1], cost=[6 * 10**12])
     path = write(dear, tmp_path / "dear.json")
@@ -329,7 +329,7 @@ def test_any_prices_bound_utilization(seed: int) -> None:
         assert level.bound >= most_utilization(instance)
 
 
-def test_leaf_multiplier_of_target_is_counted() -> None:
+def test_packing_proof_counts_leaf_multiplier_of_target_row() -> None:
     proof = proved(packing(0), "min-servers")
     document, least = proof.document | {"witness": None}, int(proof.bound)
     step = document["steps"][0]

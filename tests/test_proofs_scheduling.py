@@ -66,7 +66,7 @@ def test_ref_of_many_organizations_is_certified(reading: Any, number: int) -> No
 
 
 @pytest.mark.parametrize("seed", range(12))
-def test_unfairness_of_another_schedule_is_certified(seed: int) -> None:
+def test_ref_proof_of_another_schedule_has_its_unfairness(seed: int) -> None:
     instance = scheduling(seed)
     outcome = ref(instance)
     given = replace(outcome, solution=fifo(instance))

@@ -173,7 +173,7 @@ def test_karma_without_guarantee_serves_least_served(seed: int) -> None:
         assert karma(instance, alpha=alpha).slices.sum() == instance.most_useful
 
 
-def test_horizon_prices_spend_every_budget() -> None:
+def test_horizon_prices_satisfy_optimality_conditions() -> None:
     """Each user pays the price, and for its own demand what is left to 1 / total."""
     instance = bursty(users=12, quanta=20, rng=np.random.default_rng(1))
     best = cotenant.solve(instance, "horizon")

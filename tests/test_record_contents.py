@@ -52,7 +52,7 @@ def test_picture_records_are_grouped_by_method_and_options() -> None:
     }
 
 
-def test_methods_of_equal_records_share_one_curve() -> None:
+def test_methods_of_equal_picture_records_share_one_curve() -> None:
     kept = {
         "a": [{"x": [1.0]}],
         "b": [{"x": [1.0]}, {"x": [1.0]}],

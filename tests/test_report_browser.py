@@ -169,7 +169,9 @@ def percentage(text: str) -> float:
 
 
 @pytest.mark.slow
-def test_report_scheme_follows_system_and_button(browser: Browser, page: str) -> None:
+def test_report_color_scheme_follows_system_until_button_is_clicked(
+    browser: Browser, page: str
+) -> None:
     from selenium.webdriver.common.by import By
 
     light = colors(browser)

@@ -447,7 +447,9 @@ def test_variations_keep_options_given_by_user(registry: Any) -> None:
     approved(cause["hangs on the order"])
 
 
-def test_variation_reads_data_folder_and_row_records_file(registry: Any, tmp_path: Path) -> None:
+def test_experiment_variation_reads_data_folder_and_its_file_is_in_the_row(
+    registry: Any, tmp_path: Path
+) -> None:
     registry(make("reader", variations={"the file": {"theirs": {"log": Path("traces/log.txt")}}}))
     (tmp_path / "traces").mkdir()
     (tmp_path / "traces" / "log.txt").write_text("five")
@@ -467,7 +469,7 @@ def test_variation_reads_data_folder_and_row_records_file(registry: Any, tmp_pat
         ("41 to 42", "45 %", "differs", "the difference remains after changing the draw (40 to 45 %)"),
     ],
 )  # fmt: skip
-def test_cause_by_verdict_of_variation_and_printed_number(
+def test_cause_of_difference_names_the_variation_that_removes_it(
     paper: str, ours: str, verdict: Any, expected: str
 ) -> None:
     base, changed = Finding("x", paper, "40 %", "differs"), Finding("x", paper, ours, verdict)

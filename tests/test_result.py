@@ -57,7 +57,7 @@ def test_answer_interrupted_while_its_metrics_are_computed_is_kept(tmp_path: Pat
     )
 
 
-def test_interrupted_starts_skip_the_method() -> None:
+def test_method_is_skipped_if_its_start_policies_are_interrupted() -> None:
     calls: list[int] = []
     with pytest.raises(KeyboardInterrupt):
         measured_too_late(calls)

@@ -139,7 +139,7 @@ def test_partition_after_deletion_equals_fresh_partition(noise, density):
         assert search._work.counts[3] == 0, "a chain of proposals was cut short"
 
 
-def test_roommates_start_is_used_and_checked():
+def test_fewest_blocking_pairs_uses_valid_start_and_refuses_invalid():
     rank = alike(np.random.default_rng(3), 40, 0.02)
     best = fewest_blocking_pairs(rank)
     assert best.value > 0

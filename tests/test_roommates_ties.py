@@ -110,7 +110,7 @@ def random_lists(rng, agents, levels, least=0.0):
     return lists_with(cost, least)
 
 
-def test_irrelevant_ties_need_no_branching():
+def test_twenty_ties_among_200_roommates_are_proved_by_one_partition():
     """Two hundred agents, twenty ties in all: one partition says it for all 2^20 tie-breakings."""
     rng = np.random.default_rng(4)
     cost = rng.permuted(np.tile(np.arange(200.0), (200, 1)), axis=1)

@@ -45,7 +45,9 @@ def test_profiles_table_with_intervals_and_failed_pairs_fits_80_columns(lab: Pat
     approved(whole)
 
 
-def test_profiles_write_instance_only_with_voids_option(lab: Path) -> None:
+def test_profiles_command_writes_instance_with_failed_pairs_only_with_voids_option(
+    lab: Path,
+) -> None:
     out = lab.with_name("jobs.json")
     done = run("profiles", str(lab), "--out", str(out))
     assert done.returncode == 2

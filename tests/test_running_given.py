@@ -234,7 +234,7 @@ def test_full_disk_keeps_every_stored_row(tmp_path: Path, monkeypatch: pytest.Mo
         assert rows.execute(lonely).fetchone() == (0,)
 
 
-def test_other_systems_and_missing_psutil_are_refused(
+def test_measure_refuses_other_systems_and_missing_psutil(
     monkeypatch: pytest.MonkeyPatch, not_installed: Any
 ) -> None:
     not_installed("psutil")

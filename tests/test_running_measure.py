@@ -148,7 +148,7 @@ def test_runs_on_busy_machine_are_not_used(tmp_path: Path) -> None:
         shown.instance()
 
 
-def test_single_busy_runs_are_stored_but_not_used(tmp_path: Path) -> None:
+def test_occasional_runs_on_busy_machine_are_stored_but_not_used(tmp_path: Path) -> None:
     simulated = machine(pressure=lambda number: 0.6 if number % 3 == 0 else 0.01)
     found = measure(simulated_jobs(3), tmp_path / "lab.db", machine=simulated, half_width=0.03)
     assert found.stop == "reached"
@@ -157,7 +157,7 @@ def test_single_busy_runs_are_stored_but_not_used(tmp_path: Path) -> None:
         assert len(rows.looks(1)) == found.visits - found.busy - 3
 
 
-def test_cell_that_fails_twice_is_void(tmp_path: Path) -> None:
+def test_pair_that_fails_twice_is_a_void_of_the_profiles(tmp_path: Path) -> None:
     def crash(number: int, members: list[int | None]) -> str:
         return "signal 11" if members in ([0, 1], [1, 0]) else ""
 
@@ -239,7 +239,7 @@ def test_measured_loss_is_divided_by_share_of_time_beside_other_job() -> None:
     assert paired_loss(0.0, alone, 1.0) is None
 
 
-def test_production_run_that_was_mostly_alone_is_no_sample() -> None:
+def test_production_run_mostly_alone_adds_no_pair_sample() -> None:
     seen = Observations([1, 2], "wall")
     seen.add(StoredMeasurement(-1, (1,), "alone", 0.0, ((0, 5.0, 5.0, 0.0),)))
     for begin, covered, looks in ((1.0, 0.3, 0), (2.0, 0.9, 1)):
@@ -248,7 +248,7 @@ def test_production_run_that_was_mostly_alone_is_no_sample() -> None:
         assert len(seen.logs(0, 1)) == looks
 
 
-def test_intervals_and_rounds_agree_with_students_t() -> None:
+def test_penalty_intervals_and_number_of_rounds_follow_students_t() -> None:
     logs = np.array([0.1, 0.12, 0.08, 0.1])
     seen = SimpleNamespace(jobs=[0], logs=lambda a, c: logs if c == 0 else logs[:1])
     guess = estimate_penalties(seen, 0.95)
@@ -264,7 +264,7 @@ def test_intervals_and_rounds_agree_with_students_t() -> None:
         assert (max(high - mid, mid - low) <= 0.01) == (looks == needed)
 
 
-def test_job_that_fails_once_is_measured_again_on_odd_number_of_agents(tmp_path: Path) -> None:
+def test_job_that_fails_once_is_measured_again_with_odd_number_of_agents(tmp_path: Path) -> None:
     simulated = machine(error=lambda number, members: "signal 9" if number == 8 else "")
     jobs = simulated_jobs(3, agents=1)
     found = measure(jobs, tmp_path / "lab.db", machine=simulated, half_width=0.05)

@@ -133,7 +133,7 @@ def test_jobs_of_killed_supervisor_are_lost_or_rerun(begin: Begin) -> None:
     assert run.rows.rows("SELECT COUNT(*) FROM visit WHERE round < 0") == [(1,)]
 
 
-def test_lost_machine_loses_its_group_only(begin: Begin) -> None:
+def test_lost_machine_loses_only_jobs_of_its_group(begin: Begin) -> None:
     jobs = [*queued(["0", "1"]), once("side-effect", "2")]
     jobs.append(QueuedJob("other", Job("2", ("true",)), True))
     machines = SimulatedMachines(2)
@@ -219,7 +219,7 @@ def test_production_runs_update_penalty_estimates(begin: Begin, later: float) ->
     assert all(low <= middle <= high for low, middle, high in epochs)
 
 
-def test_files_of_unique_command_are_not_fingerprinted(begin: Begin, tmp_path: Path) -> None:
+def test_job_marked_unique_is_not_fingerprinted_by_its_files(begin: Begin, tmp_path: Path) -> None:
     jobs = []
     for place, word in enumerate(["input", "other", "input"]):
         (tmp_path / word).write_text("much")

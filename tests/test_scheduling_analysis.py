@@ -92,7 +92,7 @@ def test_unfairness_is_omitted_without_work_or_with_too_many_organizations() -> 
         metrics(many, schedule, reading="x")
 
 
-def test_study_distance_equals_unfairness_metric() -> None:
+def test_rule_study_distance_equals_unfairness_metric() -> None:
     log = made_log()
     found = study(
         log,

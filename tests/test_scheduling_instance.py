@@ -86,7 +86,7 @@ def test_figure_2_utility_changes_equal_published_numbers(
     assert flow_time(instance, starts) - flow_time(instance, before.start) == flow
 
 
-def test_utilities_count_only_past_time() -> None:
+def test_scheduling_utilities_count_only_past_time() -> None:
     jobs = [(2, 3, 0), (4, 10, 1)]
     assert UTILITIES["utilization"](jobs, 6) == 3 + 2
     assert UTILITIES["flow-time"](jobs, 6) == -5
@@ -128,7 +128,7 @@ def test_is_greedy_equals_check_at_every_time() -> None:
     assert 20 < sum(found) < len(found) - 20
 
 
-def test_machine_split_is_zipf_uniform_or_given() -> None:
+def test_machines_are_split_by_zipf_uniformly_or_as_given() -> None:
     assert machine_split(70, 5, "zipf").tolist() == [31, 15, 10, 8, 6]
     assert machine_split(7, 3, "uniform").tolist() == [3, 2, 2]
     assert machine_split(0, 3, "4,0,1").tolist() == [4, 0, 1]

@@ -52,7 +52,7 @@ def interrupt(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("interrupt")
-def test_interrupted_reference_is_neither_returned_nor_cached() -> None:
+def test_interrupted_reference_schedule_is_neither_returned_nor_cached() -> None:
     instance = made()
     with pytest.raises(KeyboardInterrupt):
         reference(instance)
@@ -69,7 +69,9 @@ def test_interrupted_reference_is_neither_returned_nor_cached() -> None:
     ],
     ids=["a rule", "a study of RAND", "a search for gains"],
 )
-def test_interrupted_rule_raises_and_returns_no_fifo_schedule(study: Callable[[], object]) -> None:
+def test_interrupted_scheduling_study_raises_keyboard_interrupt(
+    study: Callable[[], object],
+) -> None:
     with pytest.raises(KeyboardInterrupt):
         study()
 

@@ -70,7 +70,7 @@ def test_swf_job_without_used_processors_has_requested_processors(tmp_path: Path
     assert read_swf(path).processors.tolist() == [4]
 
 
-def test_window_holds_sequential_copies_of_its_jobs(trace: Path) -> None:
+def test_swf_window_splits_parallel_jobs_into_sequential_copies(trace: Path) -> None:
     found = window(read_swf(trace), Settings(begin=4, length=16, organizations=1))
     assert found.instance.release.tolist() == [0, 8, 8, 8]
     assert found.instance.processing.tolist() == [10, 8, 8, 8]

@@ -240,7 +240,7 @@ def test_workload_generator_makes_parallel_jobs_and_speeds() -> None:
     assert set(fast.pace.tolist()) == {1, 2, 3}
 
 
-def test_parallel_jobs_have_no_proof_file(tmp_path: Path) -> None:
+def test_schedules_of_parallel_jobs_have_no_proof_file(tmp_path: Path) -> None:
     for instance in (parallel(), related()):
         approved(instance.beyond_proofs)
         case = ProofCase(instance.document(), {}, None, [[{"kind": "recompute"}]])
@@ -273,7 +273,7 @@ def test_greedy_schedule_of_parallel_jobs_may_do_one_machines_share_of_optimum(
 
 
 @pytest.mark.parametrize("speed", [2, 5, 12])
-def test_greedy_schedule_on_two_speeds_does_known_share_of_optimum(speed: int) -> None:
+def test_greedy_schedule_on_two_speeds_reaches_2_over_speed_plus_1_of_optimum(speed: int) -> None:
     instance = Scheduling([2], [0, 0], [0, 0], [1, speed], 1, speed=[speed, 1])
     greedy = worth_of(instance, simulate(instance, "FIFO").schedule, "utilization")
     assert Fraction(greedy, best_of_all(instance, "utilization")) == Fraction(2, speed + 1)

@@ -206,7 +206,7 @@ def test_pictures_draw_debts_of_fairest_and_unfairest_method() -> None:
     assert got.values[1] == (1, 1)
 
 
-def test_utility_bound_adds_whole_distance_to_given_total() -> None:
+def test_near_utility_bound_adds_distance_to_given_total() -> None:
     instance = Scheduling([1], [0], [0], [2], 6)  # type: ignore[arg-type]
     late = Schedule([2], [0])  # type: ignore[arg-type]
     outcome = most_near(instance, "utility", Nearness(np.array([7]), 4), start=late)

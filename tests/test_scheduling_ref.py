@@ -101,7 +101,7 @@ def test_greedy_schedule_of_figure_7_with_short_jobs_first_wastes_a_quarter() ->
     assert measure == [0.75, 1.0]
 
 
-def test_definition_reading_minimizes_manhattan_distance_one_step_ahead() -> None:
+def test_ref_definition_reading_minimizes_manhattan_distance_one_step_ahead() -> None:
     # At the first contended moment, no other way to fill the machines brings psi closer to phi at
     # the next moment.
     rng = np.random.default_rng(9)

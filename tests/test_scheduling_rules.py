@@ -37,7 +37,7 @@ class EveryOrder(np.random.Generator):
 
 
 @pytest.mark.parametrize("options", [{}, {"reading": "figure"}, {"reading": "definition"}])
-def test_rand_with_every_order_has_no_unfairness_in_its_own_reading(
+def test_rand_over_all_orderings_has_zero_unfairness_in_its_own_reading(
     options: dict[str, Any],
 ) -> None:
     unlike = 0

@@ -43,7 +43,7 @@ TABLE = Table(
 )
 
 
-def test_figure_of_negative_zero_has_no_sign() -> None:
+def test_negative_zero_is_printed_without_sign() -> None:
     for digits, text in ((0, "0"), (1, "0.0"), (4, "0.0000")):
         assert figure(-0.0, Metric("m", "M", digits=digits)) == text
     assert figure(-1e-9, Metric("m", "M", digits=4, unit="W")) == "0.0000 W"
@@ -137,7 +137,7 @@ def test_narrow_table_omits_highest_rank_and_names_the_cure(shown: Callable[...,
     approved(shown(Table("ranked", "", (Column("method"), *numbers), (("a", *[1.25] * 5),)), 48))
 
 
-def test_rows_without_ranks_are_stacked_when_too_wide(shown: Callable[..., str]) -> None:
+def test_too_wide_table_without_column_ranks_is_printed_by_rows(shown: Callable[..., str]) -> None:
     columns = tuple(Column(f"number-{n}", numeric=True) for n in range(8))
     printed = shown(Table("stacked", "", columns, ((*[1.25] * 8,), (*[2.5] * 8,))), 40)
     lines = [line.split() for line in printed.splitlines() if line.strip()]
@@ -166,7 +166,7 @@ def test_status_shows_gap_of_unproved_level() -> None:
     assert proved({"status": "optimal", "levels": [level, level]}) == "optimal"
 
 
-def test_selected_columns_follow_row_names_in_the_given_order() -> None:
+def test_table_columns_are_selected_in_the_given_order_after_row_names() -> None:
     columns = (
         Column("method", bold=True), Column("slack (bound 0)", numeric=True, key="slack", rank=1),
         Column("mean [s]", numeric=True, key="mean_response"),

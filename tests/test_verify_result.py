@@ -339,7 +339,7 @@ def test_fractional_cores_are_refused_for_integer_market() -> None:
     approved(forged(case, "solution.cores.0", cores - 0.5).broken)
 
 
-def test_bound_without_objective_needs_proof() -> None:
+def test_optimal_result_without_objective_is_proved_by_recheck_or_claimed() -> None:
     instance, document = solved(CASES.index(Case("scheduling/tiny", "REF", {"reference": "none"})))
     assert (document["result"]["objective"], document["result"]["status"]) == (None, "optimal")
     result = cotenant.Result.from_document(document)
@@ -380,7 +380,9 @@ def test_false_claim_of_infeasibility_is_detected(
         ("groups/tiny", "core", "result.metrics.blocking_groups", 1e-9),
     ],
 )  # fmt: skip
-def test_nearly_integer_count_is_refused(name: str, method: str, place: str, value: float) -> None:
+def test_check_refuses_nearly_integer_count(
+    name: str, method: str, place: str, value: float
+) -> None:
     instance = cotenant.read(name)
     honest = json.loads(json.dumps(cotenant.solve(instance, method).document()))
     document = copy.deepcopy(honest)

@@ -17,8 +17,8 @@ Array = npt.NDArray[Any]
 
 @compiled
 def in_order(order: Array, kind: Array, workers: Array, idle: Array, left: Array) -> Array:
-    """Number (n, C) of jobs in each configuration, tried in an order of entries of that table, each
-    for as many idle jobs as there are devices for.
+    """Assign idle jobs to configurations in an order of entries (type, configuration), each time as
+    many jobs as the free devices allow; return the number (n, C) of jobs in each.
 
     Parameters
     ----------

@@ -22,7 +22,7 @@ TASKS = 500_000
 
 
 def _policy(function: str, name: str, sentence: str, p95: float) -> Callable[..., Outcome]:
-    """Make the method of a refusal policy; its docstring is `sentence` and an example."""
+    """Make the method of one refusal policy, with `sentence` and an example as its docstring."""
 
     @validate_options
     def policy(

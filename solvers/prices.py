@@ -144,8 +144,8 @@ def _reply(replies: Callable[[Floats], tuple[Any, Any]], price: Floats) -> Reply
 
 
 class _Cuts:
-    """Master program: least capacity x y + sum of g with cuts g_k + use x y >= gain + use x price.
-    y + sum of g subject to the cuts g_k + use . y >= gain + use . price, in scaled units.
+    """Master program: least capacity . y + sum of g, with cuts g_k + use . y >= gain + use . price,
+    in scaled units.
     """
 
     def __init__(self, capacity: Floats, most: Floats, groups: int, unit: float) -> None:

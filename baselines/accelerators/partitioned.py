@@ -51,7 +51,7 @@ def partitioned(
 def solved_in_parts(
     instance: Accelerators, jobs: list[Integers], devices: list[Integers], clock: Clock
 ) -> TimeShares:
-    """Max-min fair shares of each part of jobs (T,) on its devices (D,), joined."""
+    """Max-min fair time shares of each part of jobs (T,) on its own devices (D,), joined."""
     found: list[TimeShares] = []
     for own, kinds in zip(jobs, devices, strict=True):
         fits = (instance.workers[:, None] <= kinds) & (instance.throughput > 0)

@@ -206,8 +206,8 @@ def roommates(
 def roommate_lists(
     instance: Colocation, ties: Ties = "index", rng: np.random.Generator | None = None
 ) -> Ranks:
-    """Strict list of each agent as ranks (n, n), agents numbered type by type; `ties` and `rng` as
-    of `roommates`.
+    """Strict preference lists of the agents as ranks (n, n), agents numbered type by type;
+    co-runners that cost the same are ranked by index or, for each agent, at random.
     """
     from ...solvers.roommates import ranks_from_cost
 
@@ -243,7 +243,7 @@ def _reduced(instance: Colocation, ties: Ties, rng: np.random.Generator | None) 
 
 
 def _places(cost: Floats) -> Floats:
-    """Dense rank of each cost as an integer, which leaves room for individual orders of ties."""
+    """Rank finite costs by value, equal costs alike, as integers with room for tie-breaks."""
     return np.where(
         np.isfinite(cost), np.unique(cost, return_inverse=True)[1].reshape(cost.shape), np.inf
     )

@@ -30,13 +30,13 @@ class Draft:
         self._pairs: list[tuple[int, int, int]] = []
 
     def pair(self, a: int, b: int, number: int) -> None:
-        """Add pairs of `number` a-agents with as many b-agents (2 `number` agents when a = b)."""
+        """Add `number` pairs of an agent of type a with one of type b (of type a if a = b)."""
         self.remaining[a] -= number
         self.remaining[b] -= number
         self._pairs.append((a, b, number))
 
     def pairing(self) -> Pairing:
-        """Pairing of the pairs so far, with all other agents alone."""
+        """Pairing made of the pairs added so far, with every other agent alone."""
         first, second, number = np.array(self._pairs, dtype=np.int64).reshape(-1, 3).T
         return Pairing(first, second, number, self.remaining)
 
@@ -113,13 +113,13 @@ class Draft:
         return complete(self.instance, partial.replace(single=np.zeros_like(partial.single)))
 
     def _open(self, a: int) -> Booleans:
-        """Whether an a-agent can still share with each type (T,)."""
+        """Whether each type (T,) has an agent left that may share with an agent of type a."""
         free: Booleans = self.instance.allowed[a] & (self.remaining > 0)
         free[a] &= self.remaining[a] >= 2
         return free
 
 
 def added_penalty(instance: Colocation, a: int, others: Integers) -> Floats:
-    """Penalty that a pair of an a-agent and each type adds, to 12 decimals; inf when forbidden."""
+    """Summed penalties, to 12 decimals, of type a paired with each other type; inf if forbidden."""
     both = computed_penalty(instance.penalty[a, others] + instance.penalty[others, a])
     return np.where(instance.allowed[a, others], both, np.inf)

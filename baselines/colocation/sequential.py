@@ -26,12 +26,11 @@ def greedy(
     placed before it.
 
     The added penalty is the newcomer's beside the resident plus the resident's beside the newcomer;
-    an empty processor adds
-    0. Ties go to the lowest processor, and the lowest empty one is opened first, so that (pairs
-    hardly ever adding nothing) the first tasks spread out until every processor holds one. With
-    spare machines they spread out further; with as many machines as tasks everyone runs alone,
-    unless a pair adds a negative penalty. `unpaired`: half as many processors as agents, rounded
-    up.
+    an empty processor adds 0. Ties go to the lowest processor, and the lowest empty one is opened
+    first, so that (pairs hardly ever adding nothing) the first tasks spread out until every
+    processor holds one. With spare machines they spread out further; with as many machines as tasks
+    everyone runs alone, unless a pair adds a negative penalty. `unpaired`: half as many processors
+    as agents, rounded up.
 
     The papers do not say in which order tasks come. In index order, the default, they come type by
     type, so the first half of the types become residents and the others choose among them; the
@@ -105,7 +104,7 @@ def threshold(
 
 
 class _Processors:
-    """Processors in a row, of which the first `used` are taken, some by a single task."""
+    """Processors numbered as they are opened, and which of them hold a single task of each type."""
 
     def __init__(self, instance: Colocation) -> None:
         everyone = instance.agents
@@ -125,8 +124,8 @@ class _Processors:
         self.empty -= number
 
     def join(self, b: int, number: int) -> int:
-        """Place tasks beside at most `number` single b-tasks, lowest processor first; returns how
-        many.
+        """Add a task to each of up to `number` processors that hold a single task of type b, the
+        lowest first; return how many were added.
         """
         block = self._lone[b][0]
         number = min(number, block[1])
@@ -144,7 +143,7 @@ class _Processors:
 
 
 def _place(draft: Draft, tasks: Integers, tolerance: float | None) -> None:
-    """Place tasks in turn, greedily or under a tolerance; the others remain in the draft."""
+    """Place tasks in turn, greedily or under a tolerance, and add their pairs to the draft."""
     processors = _Processors(draft.instance)
     for a, run in runs(tasks):
         while run > 0:
@@ -171,8 +170,8 @@ def _place(draft: Draft, tasks: Integers, tolerance: float | None) -> None:
 def _choice(
     processors: _Processors, lone: Integers, added: Floats, tolerable: Booleans | None
 ) -> int:
-    """Type of the resident that the next task joins; -1 to open a processor, or when none can be
-    joined. `lone` (L,) types have a resident; `added` and `tolerable` are beside these.
+    """Type of the single task that the next task joins; -1 to open a processor, or when it can join
+    none. `lone` (L,) are the types with a single task; `added` and `tolerable` (L,) belong to them.
     """
     head = processors.head[lone]
     if tolerable is not None and tolerable.any():
@@ -186,7 +185,7 @@ def _choice(
 def _tolerable(
     instance: Colocation, a: int, others: Integers, tolerance: float | None
 ) -> Booleans | None:
-    """Whether an a-task and each other type tolerate each other; None without a tolerance."""
+    """Whether a task of type a and one of each other type both lose less than a tolerance."""
     if tolerance is None:
         return None
     under: Booleans = (

@@ -156,8 +156,8 @@ def _stage(
 def _by_blossoms(
     first: Integers, second: Integers, cost: Floats, have: Integers, lone: int, clock: Clock
 ) -> Integers | None:
-    """Number (kinds, kinds + 1) of groups of each kind that a least-cost matching puts beside each
-    other kind, and last the number left alone; None if blossoms do not find it.
+    """Match groups in pairs at least cost; return how many of each kind are beside each other kind
+    and, last, alone, (kinds, kinds + 1), or None if blossoms find no such matching.
     """
     from ...solvers.blossom_kernels import FORBIDDEN as NEVER
 

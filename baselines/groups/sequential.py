@@ -169,7 +169,7 @@ def _placed(instance: Groups, jobs: Integers, tolerance: int | None) -> Grouping
 
 
 def _key(machines: _Machines, at: int, kind: int, tolerance: int | None) -> tuple[int, int, int]:
-    """Sort key by which a job prefers machines, the least first; see `_choice`."""
+    """Sort key of a kind of machines for a job of a type: the job goes to the kind of least key."""
     added, empty = int(machines.added[at, kind]), at < machines.empty
     rank = _LAST + at if empty else at
     if added >= FORBIDDEN:

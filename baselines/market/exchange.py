@@ -184,8 +184,8 @@ class _Game:
 
 
 def spend(floor: Floats, threshold: Floats, group: np.ndarray, budget: Floats) -> Floats:
-    """Amounts (items,) floor (Y / threshold - 1)+ with one Y per group such that they add up to its
-    budget.
+    """Divide each group's budget over its items: the amounts (items,) are floor x (Y / threshold -
+    1), at least 0, where one Y per group makes them add up to the budget.
     """
     every = np.ones(len(group), dtype=bool)
     _, gap = lowest(threshold, group, len(budget), every)
@@ -221,7 +221,7 @@ def _played(
     rounding: Rounding,
     clock: Clock,
 ) -> Outcome:
-    """Play the bidding game round by round; a move returns new bids and whether they are last."""
+    """Play the bidding game round by round; `move` returns new bids and whether they are final."""
     validate_rounding(instance, rounding, clock.left)
     market = ScaledMarket.of(instance)
     game = _Game(market, equal_bids(market), LEAST_BID)

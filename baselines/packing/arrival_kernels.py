@@ -18,7 +18,7 @@ RANDOM, BEST, DOT, PACKING, FGD = range(5)
 
 
 class Cluster(NamedTuple):
-    """Constants of the placement of arriving VMs on servers with cards.
+    """Data of the servers and VM types that stay constant while a policy places arriving VMs.
 
     Attributes
     ----------
@@ -178,7 +178,7 @@ def steepest(cluster: Cluster, i: int, m: int, free: Array, room: Array) -> tupl
 
 @compiled
 def sigmoid(gain: float) -> int:
-    """Score as an integer from 0 to 100, 50 for a gain of 0."""
+    """Convert a gain into an integer score from 0 to 100 by the logistic function."""
     return int(1.0 / (1.0 + np.exp(-gain)) * 100.0)
 
 

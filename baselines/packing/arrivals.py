@@ -213,7 +213,7 @@ def _placed(
 
 
 def typical_types(instance: Packing, popular: float) -> tuple[Integers, Integers]:
-    """One type for each kind of VM that fragments are measured by, and its frequency.
+    """Representative type and frequency of each kind of VM by which fragments are measured.
 
     Types that differ in further resources only are one kind. The kinds are the most wanted ones
     that make up a share `popular` of the VMs; of those wanted alike the larger first.

@@ -50,8 +50,8 @@ def first_fit(
 def best_fit(
     instance: Packing, *, rng: np.random.Generator | None = None, time_limit: float | None = None
 ) -> Placement:
-    """best-fit: as first-fit, on the server whose free shares of its initial space are least; ties
-    to the first.
+    """best-fit: users take turns as in first-fit; each VM goes to the server with the least free
+    space, as shares of its initial space (ties: the first).
 
     Examples
     --------

@@ -169,8 +169,8 @@ class _Path:
             self.steps.append((own, times, height))
 
     def at(self, time: float) -> Floats:
-        """Throughput (T,) of a job of each type at a time of the increase, in multiples of its
-        unit.
+        """Throughput (T,) of a job of each type after a time of the common increase, in units of
+        the type's `unit`.
         """
         height = np.full(len(self.rate), time)
         for own, times, heights in self.steps:
@@ -179,7 +179,7 @@ class _Path:
 
 
 class Filling:
-    """Throughputs that increase together, each up to its maximum.
+    """Water filling: all throughputs rise together, and each type is frozen at its maximum.
 
     Attributes
     ----------
@@ -200,8 +200,8 @@ class Filling:
         self.stop = Stop.FINISHED
 
     def fill(self, clock: Clock) -> None:
-        """Raise types that are not frozen, each job at most to its fastest placement, until all are
-        frozen or time is up.
+        """Raise the throughputs of all types that are not frozen, each job at most to its fastest
+        placement, until every type is frozen or time is up.
         """
         instance = self.instance
         kinds, types = len(instance.devices), instance.types
@@ -260,8 +260,8 @@ class Filling:
             self.time, self.frozen = self.time + time, self.frozen | full | stopped
 
     def _add(self, types: Integers, prices: Prices, time: float) -> None:
-        """Add a level of types that reached their maximum, or extend the last level if both were
-        reached at the same time.
+        """Add a level of types that reached their maximum at a time, or extend the last level if
+        its time is the same.
         """
         if not self.levels or time > self.levels[-1].time * (1 + SAME):
             self.levels.append(_Level([], [], time))
@@ -279,8 +279,8 @@ class Filling:
         return fastest
 
     def _used_up(self, earlier: Prices) -> Booleans:
-        """Whether each kind of device (D,) has a positive price; with pairs no kind counts, as a
-        job may run beside one that pays.
+        """Whether the devices of each kind (D,) are used up, which a positive price shows; none are
+        with space sharing, where a job may run beside another that pays.
         """
         if self.instance.together is not None:
             return np.zeros(len(earlier.device), dtype=bool)
@@ -301,8 +301,8 @@ class Filling:
         return float(np.interp(spare, [math.fsum(worth * path.at(end)) for end in ends], ends))
 
     def _at_fastest(self, earlier: Prices, types: Integers, cap: Floats) -> Prices:
-        """Prices which prove that jobs of these types exceed no cap, added to the prices of used-up
-        kinds, such that the worth of a step is at most what these prices pay.
+        """Prices which prove that no job of the given types exceeds its cap (T,), added to those of
+        used-up kinds; a step is worth at most what the latter pay for it.
         """
         instance, most = self.instance, cap * self.unit
         step, job = earlier.step.copy(), earlier.job.copy()
@@ -316,8 +316,8 @@ class Filling:
         return covering(instance, Prices(step, earlier.device, job))
 
     def outcome(self, objective: str, unit: Floats) -> Outcome:
-        """Outcome of the increased throughputs with their levels, measured in the unit (T,) of the
-        types.
+        """Outcome of the water filling: time shares, and for each level its types, value, bound and
+        prices, measured in the unit (T,) of each type.
         """
         instance, solution, certificate = self.instance, self.solution, dict[str, Any]()
         if self.unsettled is not None:
@@ -348,7 +348,7 @@ class Filling:
         return Outcome(solution, first["bound"], Status(first["status"]), self.stop, certificate)
 
     def _most(self, prices: Prices, before: list[int], ratio: Floats, unit: Floats) -> Floats:
-        """(T,) upper bounds on jobs' throughputs if the types `before` have no less."""
+        """Upper bounds (T,) by prices on jobs' throughputs if those of `before` are kept."""
         worth = prices.step * self.instance.count * unit
         others = np.zeros(len(worth))
         others[before] = (worth * ratio)[before]

@@ -168,7 +168,7 @@ def finish_time(instance: Accelerators, *, time_limit: float | None = None) -> O
 
 
 class _Ends:
-    """Ends of jobs as functions of the ratio, for the types that have jobs."""
+    """Finish-time ratios: throughputs that one requires, those of an answer, and excluded ones."""
 
     def __init__(self, instance: Accelerators) -> None:
         self.instance, self.there = instance, instance.count > 0

@@ -38,8 +38,8 @@ CLOSE = 1e-12
 
 
 class Terms(NamedTuple):
-    """Program terms: maximize theta such that each job has at least floor + theta x rate times its
-    unit of throughput; without a rate minimize cost less gain, such that each has the floor.
+    """Terms of a program of time shares: with a rate, maximize theta such that each job has floor +
+    theta x rate; without one, minimize cost less gain such that each job has its floor.
 
     Attributes
     ----------
@@ -101,7 +101,9 @@ class Mixes:
         return np.asarray(rented + self.paid)
 
     def replies(self, rent: Floats) -> tuple[float, Floats]:
-        """Upper bound on the gain of all jobs, below 0 if they pay; and the devices in use."""
+        """Total gain of all jobs at given rents, by their cheapest mixes, and the devices (D,)
+        used.
+        """
         costs = self.costs(rent)
         mix = costs.argmin(axis=1)
         return -float(self.count @ costs[self.rows, mix]), self.devices(mix, self.count)
@@ -114,8 +116,8 @@ class Mixes:
         return use[:-1]
 
     def slopes(self, rent: Floats) -> Floats:
-        """Cost (T,) of one more step a second of each type; of the last step where no kind makes
-        more.
+        """Cost (T,) of one more step a second for a job of each type at given rents; where no kind
+        is faster than its need, the cost saved by one step less.
         """
         prices = self.workers * np.append(rent, 0.0) - self.worth
         cost = self.costs(rent).min(axis=1, keepdims=True)
@@ -162,7 +164,7 @@ class FixedMixes:
         self.again = False
 
     def _least(self, clock: Clock) -> Floats:
-        """Prices that minimize the cost."""
+        """Dual prices (D,) of devices, with rent, for the program that minimizes cost less gain."""
         mixes = Mixes(self.instance, self.floor, self.gain)
         dearest = np.append(self.rent, (mixes.worth / mixes.workers).max())
         most = np.full(len(self.rent), DEAR * (dearest.max() or 1.0))
@@ -172,7 +174,7 @@ class FixedMixes:
         ).price  # fmt: skip
 
     def _most(self, clock: Clock, start: Floats | None) -> Floats:
-        """Prices that exclude every larger theta (by Newton's method, from above)."""
+        """Set `theta` to its largest value by Newton's method from above; return prices there."""
         instance, most = self.instance, 1 / self.devices
         with np.errstate(divide="ignore", invalid="ignore"):
             tops = np.where(self.rate > 0, (instance.alone.max(1) - self.floor) / self.rate, np.inf)
@@ -218,8 +220,8 @@ class FixedMixes:
         return np.array([use - self.theta * each[:-1], each[:-1]])
 
     def move(self, prices: Prices, theta: float) -> None:
-        """Update to the program's optimum: the mixes at its theta, the cost of a step at its
-        prices, and the types whose mix is no longer the cheapest.
+        """Set theta, prices and mixes to a program's optimum, and free the types whose fixed mix is
+        no longer the cheapest.
         """
         self.theta, self.price = theta, prices.device + self.rent
         self.mixes = Mixes(self.instance, self.floor + theta * self.rate, self.gain)
@@ -231,8 +233,8 @@ class FixedMixes:
         self.free |= worse
 
     def enlarge(self) -> bool:
-        """Free four times as many types, if there are more: the fixed mixes use too many
-        devices.
+        """Free four times as many types, because the fixed mixes use too many devices; return False
+        if all types were free already.
         """
         more = not self.free.all()
         self.free[self.order[: 4 * int(self.free.sum())]] = True

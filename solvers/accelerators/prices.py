@@ -1,4 +1,4 @@
-"""Upper bounds on time shares by prices, valid whatever the solver's rounding.
+"""Prices of devices, steps and job time, and the bounds on time shares that they prove.
 
 Let a step a second of a type be worth s[a], a device y[d] and the time of a job u[a], all 0 or
 more, so that no placement is worth more than what it uses: s[a] t <= w y[d] + u[a] for a job alone,
@@ -18,8 +18,8 @@ from ..prices import ROUNDING
 
 
 def covering(instance: Accelerators, prices: Prices, rent: Floats | float = 0.0) -> Prices:
-    """Prices in which those of jobs are raised by the least amount such that no placement is worth
-    more than it uses, if a device in use also costs the `rent` (D,) of its kind.
+    """Raise job prices by the least amount such that no placement is worth more than the devices
+    and jobs it uses, if a device in use also costs the `rent` (D,) of its kind.
     """
     first, second, device, first_rate, second_rate, workers = instance.placements
     pair = second >= 0
@@ -34,6 +34,6 @@ def covering(instance: Accelerators, prices: Prices, rent: Floats | float = 0.0)
 
 
 def most_worth(instance: Accelerators, prices: Prices) -> float:
-    """Upper bound on the worth of all jobs' throughputs at covering prices, rounded up."""
+    """Upper bound on the total worth of all jobs' throughputs at `covering` prices, rounded up."""
     total = math.fsum(prices.device * instance.devices) + math.fsum(prices.job * instance.count)
     return total * (1 + ROUNDING)

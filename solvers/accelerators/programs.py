@@ -32,7 +32,7 @@ SMALL = 100
 
 @dataclass(frozen=True)
 class Optimum:
-    """Result of solving a program.
+    """Result of a program of time shares: an answer, and prices that bound every other answer.
 
     Attributes
     ----------
@@ -50,7 +50,7 @@ class Optimum:
 
     @property
     def certificate(self) -> dict[str, Any]:
-        """Prices, and the engine's message if it did not finish."""
+        """Certificate entries: the prices, and the engine's message if it did not finish."""
         ended = self.status is Status.OPTIMAL
         return {"prices": price_lists(self.prices)} | ({} if ended else {"engine": self.message})
 
@@ -61,7 +61,7 @@ def price_lists(prices: Prices) -> dict[str, list[float]]:
 
 
 def solved(instance: Accelerators, terms: Terms, clock: Clock) -> Optimum:
-    """Solve a program."""
+    """Solve a program of time shares, with fixed mixes for most types where there are many."""
     unit, floor, rate, *_ = terms
     # 1. of many types that run alone most have the mix that is cheapest at the best prices
     many = instance.together is None and instance.types > SMALL and not clock.expired
@@ -143,7 +143,7 @@ def natural_rates(instance: Accelerators, unit: Floats) -> Floats:
 
 
 def most_least(instance: Accelerators, unit: Floats, clock: Clock) -> tuple[Optimum, float, float]:
-    """Optimum of the least ratio, or equal parts if they are better; its value and bound."""
+    """Maximize the least throughput of a job in its unit (T,); return optimum, value and bound."""
     rate = natural_rates(instance, unit)
     terms = Terms(isolated_throughputs(instance), np.zeros(len(rate)), rate)
     best = solved(instance, terms, clock)
@@ -162,8 +162,8 @@ def equal_parts(instance: Accelerators) -> tuple[TimeShares, TimeShares]:
 
 
 def fairer(instance: Accelerators, one: TimeShares, other: TimeShares, unit: Floats) -> bool:
-    """Whether the first of two answers is better for the worst-off job in units (T,), of those jobs
-    that differ between the answers when sorted.
+    """Whether the first of two time shares is leximin-better: at the lowest place where the jobs'
+    sorted throughputs, in units (T,), differ, it has the larger one.
     """
     ratios = [throughputs(instance, each) / unit for each in (one, other)]
     orders = [np.argsort(ratio, kind="stable") for ratio in ratios]

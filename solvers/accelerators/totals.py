@@ -115,8 +115,8 @@ def min_cost(
 
 
 def enough(instance: Accelerators, solution: TimeShares, *, least: float = 0.0) -> tuple[()] | None:
-    """Whether time shares are feasible for `max_throughput`: an empty objective, or None where a
-    job has less than the least.
+    """Return () if time shares give each job the normalized throughput `least` that
+    `max_throughput` requires, else None.
     """
     return () if _meets(instance, solution, entitlements(instance) * least) else None
 

@@ -160,8 +160,8 @@ class ColumnGeneration:
                 effort += 1
 
     def list_all(self, clock: Clock, value: float) -> bool:
-        """Add every set that an answer better than `value` can contain; False when there are too
-        many, or no time.
+        """Add a column for every set of jobs that an assignment faster than `value` can contain;
+        return False if there are too many sets, or no time.
         """
         from .kernels import best_sets
 
@@ -216,8 +216,8 @@ class ColumnGeneration:
     def _priced(
         self, price: Floats, effort: int, clock: Clock
     ) -> tuple[list[tuple[Column, float]], Floats, bool]:
-        """Sets worth more than their price and any column's, bounds on a set's worth beyond its
-        price, by kind of VM, and whether the search was complete.
+        """Search for sets of jobs of positive reduced worth; return them, an upper bound on a set's
+        worth beyond its price for each kind of VM, and whether the search was complete.
 
         Moves `bound` and `price` when they prove a lower one.
         """
@@ -246,7 +246,7 @@ class ColumnGeneration:
         return found, top, whole
 
     def _total(self, price: Floats, top: Floats) -> float:
-        """Bound on the total speed that job prices and these bounds by kind of VM prove."""
+        """Bound on total speed by job prices and bounds by kind of VM on a set beyond its price."""
         return float(price.sum() + self._right[: len(self._kinds)] @ top)
 
     def _margins(self, k: int, price: Floats) -> tuple[float, Floats]:
@@ -272,7 +272,7 @@ class ColumnGeneration:
         return line
 
     def _sets(self, k: int, places: Iterable[int]) -> list[tuple[Column, float]]:
-        """Sets of jobs that a pricing kernel has written at the given indices."""
+        """Columns of kind k, with worth, from the sets of jobs that a kernel has written."""
         found = []
         for i in places:
             jobs = self._member[self._start[i] : self._start[i + 1]]
@@ -293,7 +293,7 @@ class ColumnGeneration:
         return len(new)
 
     def _entries(self, columns: list[Column]) -> tuple[Integers, Integers]:
-        """Indices of the row and of the list of every entry of the columns, column by column."""
+        """Row and column indices of the nonzero entries of some columns, column by column."""
         row = [
             np.array([k, *(len(self._kinds) + j for j in jobs)], dtype=np.int64)
             for k, jobs in columns
@@ -309,7 +309,7 @@ class ColumnGeneration:
         return found
 
     def _assignment(self, columns: list[Column]) -> Assignment:
-        """Assignment of columns that respect the rows, each on a VM of its kind."""
+        """Convert columns that respect the rows into an assignment, each on a VM of its kind."""
         machine = np.full(self.instance.jobs, -1)
         free = [np.flatnonzero(self._kind == k).tolist() for k in range(len(self._kinds))]
         for k, jobs in columns:
@@ -318,8 +318,8 @@ class ColumnGeneration:
 
 
 def good_prices(instance: Admission, clock: Clock) -> tuple[Floats, float]:
-    """Prices (V, C) of cores and the bound on total speed that they prove, near the linear
-    relaxation's.
+    """Prices (V, C) of cores, near the dual optimum of the linear relaxation, and the bound on
+    total speed that they prove.
 
     Cutting planes of `solvers.prices`, in which each job is a part, or some jobs are where all of
     them would take too much memory; a round is O(J V C log C).

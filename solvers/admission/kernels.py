@@ -392,8 +392,8 @@ def _alone(
     speed: Array, threads: Array, cores: Array, rent: Array, j: int, total: float, gain: Array,
     take: Array,
 ) -> float:  # fmt: skip
-    """Gain of job j alone, added to a total: its threads on the types of most gain (C,) first, as
-    long as a core is worth its rent; take (C,) receives the cores.
+    """Add to `total` the gain of job j alone on a VM: its threads take the types of most gain (C,)
+    first, as long as a core is worth its rent; `take` (C,) receives the cores.
     """
     types = len(rent)
     for c in range(types):
@@ -480,8 +480,8 @@ def core_prices(
 def margins(
     speed: Array, threads: Array, cores: Array, price: Array, rent: Array, margin: Array
 ) -> float:
-    """Compute for each job the gain of it alone on the VM at these rents minus its price; returns
-    the rent of all cores.
+    """Write into `margin` each job's gain alone on a VM at given rents, less its price; return the
+    rent of all the VM's cores.
     """
     jobs, types = speed.shape
     gain = np.empty(types)

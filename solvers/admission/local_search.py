@@ -107,8 +107,8 @@ def improved(
 
 
 def start_assignment(instance: Admission, start: Solution | None) -> Assignment:
-    """Given start after a check; else jobs by decreasing threads, each on its fastest VM (serial
-    dictatorship).
+    """Return the given start after checking it; without one, assign jobs by decreasing threads,
+    each to its fastest VM (serial dictatorship).
     """
     if start is not None:
         if not isinstance(start, Assignment):

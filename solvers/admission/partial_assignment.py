@@ -1,5 +1,5 @@
-"""Assignments built job by job, the constructive rule from which the exact methods start, and those
-that serve the largest number of jobs.
+"""Assignments built job by job: partial ones, the serial dictatorship from which exact methods
+start, and those that serve the largest number of jobs.
 """
 
 from __future__ import annotations
@@ -44,13 +44,13 @@ class Draft:
             self._machine[j], self._cores[j] = v, cores
 
     def serve(self, jobs: Iterable[int], machine: Integers) -> None:
-        """Place the jobs in this order, each on its VM; -1 is none."""
+        """Assign jobs in the given order, each to its VM in `machine` (J,), where -1 is none."""
         for j in jobs:
             if machine[j] >= 0:
                 self.place(j, int(machine[j]))
 
     def assignment(self) -> Assignment:
-        """The assignment built so far."""
+        """Assignment of the jobs placed so far, with all others unassigned."""
         return Assignment(self._machine, self._cores)
 
 

@@ -57,7 +57,7 @@ KICKS = 20
 
 
 class Search(Incumbent[Assignment, float]):
-    """State of the routes: the incumbent, the bound on total speed, and their sources.
+    """State that the routes share: the incumbent, the bound on total speed, and the certificate.
 
     Attributes
     ----------
@@ -221,8 +221,8 @@ class Search(Incumbent[Assignment, float]):
         return True
 
     def _read(self, program: AdmissionProgram, point: Floats, engine: EngineName) -> Assignment:
-        """Assignment of a point; if its cores are not integers, they are computed again with the
-        VMs fixed.
+        """Convert a point of a program into an assignment; cores that are not integers are computed
+        again, with each job on its VM.
         """
         found = program.assignment(point)
         if program.whole(point):
@@ -237,8 +237,8 @@ class Search(Incumbent[Assignment, float]):
     def _solved(
         self, program: AdmissionProgram, engine: EngineName, tells: bool = True
     ) -> EngineAnswer:
-        """Engine's answer to a program, started at the incumbent; it `tells` its bounds when they
-        are on speed.
+        """Solve an assignment program from the incumbent in the time left; with `tells`, its bounds
+        are on total speed and are reported.
         """
         scale = program.scale
 

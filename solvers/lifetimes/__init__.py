@@ -57,7 +57,7 @@ def _solve(
     instance: Lifetimes, start: Hosts | None, rng: np.random.Generator | None, clock: Clock,
     *, peak: bool,
 ) -> Outcome:  # fmt: skip
-    """Search and bound for either objective; the certificate has the steps of the proof."""
+    """Minimize the servers at the peak, or the server-time; the certificate proves the bound."""
     from .placing import FIRST, clairvoyant, placed_as_they_come
 
     def worth(answer: Hosts) -> int:

@@ -99,8 +99,8 @@ class StaticBound:
         return False
 
     def tighten(self, use: Integers, weight: Integers | None) -> Iterator[int]:
-        """Improve interval after interval until the bound equals the servers in use everywhere, the
-        time is up, or it does not help; yields the bound before each.
+        """Raise the bounds of intervals one by one, until each equals the servers in use, time is
+        up, or `PATIENCE` in a row raised nothing; yield the bound on the objective before each.
 
         Parameters
         ----------

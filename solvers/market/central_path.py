@@ -27,7 +27,7 @@ _SHARE = 0.995  # of the way to the boundary that a step may go
 
 @dataclass(frozen=True, eq=False)
 class Point:
-    """Cores x, slack z (jobs), money per utility q (users), prices p (servers)."""
+    """Cores x and slacks z of jobs, money per utility q of users, prices p of servers."""
 
     cores: Floats
     slack: Floats
@@ -59,7 +59,7 @@ class Point:
 
 
 class Spending(NamedTuple):
-    """Spending of each user, and its derivatives by q, the cores and the prices.
+    """Spending of each user, and its partial derivatives by money per utility, cores and prices.
 
     Attributes
     ----------
@@ -96,14 +96,14 @@ class CentralPath:
         self.barrier = self.gap = np.inf
 
     def spending(self, paid: Floats, marginal: Floats) -> Spending:
-        """Spending of users at this point; paid, marginal: (j,) prices, and the marginal worth of a
-        core. An equilibrium's users pay for their cores.
+        """Spending of the users at the current point, given (j,) prices `paid` and marginal worths
+        of a core. In an equilibrium it is what their cores cost.
         """
         bids = paid * self.at.cores
         return Spending(self.scaled_market.by_user(bids), np.zeros(1), paid, bids)
 
     def measure(self) -> None:
-        """Compute the gaps of all conditions, from which `step` starts."""
+        """Compute the residuals of all conditions at the current point, which `step` needs."""
         scaled, at = self.scaled_market, self.at
         self._paid = paid = at.price[scaled.server]
         self._marginal = scaled.marginal(at.cores)
@@ -123,7 +123,7 @@ class CentralPath:
         self.gap = max(float(np.abs(part).max(initial=0.0)) for part in parts)
 
     def step(self) -> bool:
-        """Take one step from the point of the last `measure`; whether one was possible."""
+        """Take one Newton step from the point last measured; return whether one was possible."""
         scaled, at, spending = self.scaled_market, self.at, self._spending
         user, server, money = scaled.user, scaled.server, at.money[scaled.user]
         # 1. with gaps still open mu must not run ahead of them; the closer, the bolder

@@ -28,7 +28,7 @@ from .scaled_market import ScaledMarket
 
 @dataclass(frozen=True, eq=False)
 class Demand:
-    """Demand of best replies at some prices.
+    """Best replies of all users at given prices, and the excess demand that they add up to.
 
     Attributes
     ----------
@@ -47,7 +47,7 @@ class Demand:
 
 
 class Exchange:
-    """Market with its users' last bids.
+    """Market with the last bids of its users, and the prices that follow from these bids.
 
     Attributes
     ----------
@@ -139,7 +139,7 @@ def jacobian(scaled_market: ScaledMarket, at: Demand, damping: float = 0.0) -> U
 
 
 def _entries(scaled_market: ScaledMarket, at: Demand) -> tuple[Floats, Floats]:
-    """Entries (j,) of the two vectors of the users' rank-one blocks."""
+    """Entries (j,) of the vectors a and g of the users' rank-one blocks a g' in the matrix N."""
     work, fraction = scaled_market.work, scaled_market.fraction
     if scaled_market.starts is not None:
         from . import user_kernels
@@ -200,8 +200,8 @@ def newton(
 
 
 def _norm(at: Demand, capacity: Floats) -> float:
-    """Number that each Newton step must lower: Euclidean norm of the excess demand relative to each
-    server's worth.
+    """Number that each Newton step must lower: the Euclidean norm of the excess demand, each
+    server's relative to its worth.
     """
     worth = at.price * capacity
     return length(at.excess[worth > 0] / worth[worth > 0])

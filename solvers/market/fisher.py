@@ -165,7 +165,7 @@ class PriceSearch:
 
     @property
     def met(self) -> bool:
-        """Whether the certificate is within the tolerance."""
+        """Whether the best allocation's errors as an equilibrium are within the tolerance."""
         return self.error is not None and self.error.worst <= self.tolerance
 
     @property
@@ -177,7 +177,7 @@ class PriceSearch:
 
     @property
     def open(self) -> bool:
-        """Whether improvement is possible and time is left; true without any candidate."""
+        """Whether the next route runs: no allocation yet, or one to improve and time left."""
         return self.error is None or not (self.settled or self.clock.expired)
 
     @property
@@ -192,8 +192,8 @@ class PriceSearch:
         return self.clock.expired
 
     def judge(self, rung: str, steps: int, cores: Floats, price: Floats) -> bool:
-        """Measure cores (j,) at prices (m,) and keep them if they are better; returns whether they
-        are.
+        """Measure the errors of cores (j,) at prices (m,) as an equilibrium, and keep the
+        allocation if it is the best so far; return whether it is.
         """
         found, error = self.exchange.judge(cores, price)
         self.rungs.append(
@@ -213,7 +213,7 @@ class PriceSearch:
         return better
 
     def settle(self) -> tuple[Allocation, Residuals]:
-        """Best candidate and its error; those of equal bids if there is no candidate yet."""
+        """Best allocation and its error as an equilibrium; at first, those of equal bids."""
         exchange = self.exchange
         if self.error is None:
             exchange.bid(equal_bids(exchange.scaled_market))
@@ -223,7 +223,7 @@ class PriceSearch:
         return self.best, self.error
 
     def certificate(self) -> dict[str, Any]:
-        """Entries of `Outcome.certificate`."""
+        """Certificate of `fisher`: the best allocation's errors, and what each route reached."""
         return {
             **asdict(self.settle()[1]),
             "tolerance": self.tolerance,

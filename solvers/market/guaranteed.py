@@ -97,14 +97,14 @@ class Guarantees:
         return min(most - index * slope for most, slope in self._lines)
 
     def divided(self, cores: Floats) -> Divided:
-        """Utilities of cores; refuses infeasible cores."""
+        """Total utility and sharing index of cores (k,); raises for infeasible cores."""
         check(self.market, Allocation(cores))
         worth = user_utilities(self.market, cores)
         index = float(ratio(worth, self.static, np.inf)[self.guaranteed].min(initial=np.inf))
         return Divided(cores, float(worth.sum()), index)
 
     def raise_index(self) -> None:
-        """Find the allocation of largest index, and prove an upper bound on it.
+        """Find the allocation of largest sharing index, and prove an upper bound on this index.
 
         The index is at most W(w) / sum w_i b_i for any weights w of users, W the most of sum w_i
         u_i.
@@ -193,8 +193,8 @@ class Guarantees:
         return self.unit * ratio(weight, self.static)
 
     def _line(self, weight: Floats) -> tuple[tuple[float, float], Divided]:
-        """Linear upper bound that the multiplier lambda = `weight` proves, and the best allocation
-        at these weights.
+        """Upper bound on total utility, linear in the sharing index, that the multipliers lambda =
+        `weight` prove, and the best allocation at these weights.
         """
         cores, most = weighted_optimum(self.market, (1.0 + weight)[self.market.user])
         return (
@@ -212,8 +212,8 @@ class Guarantees:
             self.fairest = one
 
     def _repaired(self, one: Divided, index: float) -> list[Divided]:
-        """Allocation `one` mixed with as little of the fairest allocation as reaches the index,
-        which works because utilities are concave.
+        """Mix an allocation with as little of the fairest one as raises its sharing index to
+        `index`; an empty list if the fairest falls short.
 
         The least user's ratio is a concave function of the mixture, so the mixtures that keep the
         index are an interval that ends at the fairest.
@@ -234,8 +234,8 @@ class Guarantees:
         return [best]
 
     def _ask_program(self, index: float | None) -> list[Divided]:
-        """Cores of the convex program after repair, and a bound from its multipliers; for the
-        largest index when `index` is None.
+        """Solve the convex program for a sharing index, or for the largest one when `index` is
+        None; keep the bound that its multipliers prove, and return its allocation after repair.
         """
         moving = self.market.useful & (self.market.parallel_fraction > 0)
         if not 0 < moving.sum() <= self.most_jobs or self.clock.expired:
@@ -268,8 +268,8 @@ class Guarantees:
         return []
 
     def _whole(self, share: Floats, job: np.ndarray) -> Floats:
-        """Shares as cores: tiny parts for the jobs with f = 0, and all of a server's cores
-        in use.
+        """Convert shares of servers into cores (k,): jobs with f = 0 get tiny parts, and each used
+        server gives all its cores.
         """
         market = self.market
         cores = np.zeros(market.jobs)
@@ -301,7 +301,7 @@ class Guarantees:
 def _minimize(
     function: Callable[[Floats], tuple[float, Floats]], start: Floats, *, bounded: bool
 ) -> None:
-    """Minimize a convex function by its gradient; `function` keeps useful points itself."""
+    """Minimize a convex function by L-BFGS-B; `function` itself keeps the points of use."""
     from scipy.optimize import minimize
 
     bounds = [(0.0, None)] * len(start) if bounded else None

@@ -93,7 +93,7 @@ class Bidders:
         return replace(self, **parts)
 
     def sample(self) -> Bidders | None:
-        """Sample of many users, with the total money of all; None if a server has no user in it."""
+        """Every n-th user, with the money of all; None if they are few or leave a server out."""
         step = len(self.budget) // _SAMPLE
         if step < _SAMPLED:
             return None
@@ -105,8 +105,8 @@ class Bidders:
 
 
 class Weights:
-    """Weights to which bids are proportional at log prices near `origin`, as a matrix of users and
-    servers whose largest entry of each user is 1 there.
+    """Weights to which users' bids are proportional, as a function of log prices near `origin`: a
+    matrix of users and servers in which each user's largest entry is 1 at `origin`.
     """
 
     def __init__(self, bidders: Bidders, elasticity: float, origin: Floats) -> None:
@@ -170,8 +170,8 @@ class Weights:
 
 @dataclass(frozen=True, eq=False)
 class Point:
-    """Log prices (m,), the change of the weights since they were scaled, sums of the users' weights
-    (n,), money bid and worth of all cores (m,), and the dual's value.
+    """Evaluation of the dual at log prices (m,): the change of the weights since they were scaled,
+    sums of the users' weights (n,), money bid and worth of all cores (m,), and the dual's value.
     """
 
     price: Floats
@@ -184,7 +184,7 @@ class Point:
 
 @dataclass
 class Search:
-    """Market-clearing prices, and the number of Newton steps so far."""
+    """Search for market-clearing prices by Newton's method, and its number of steps so far."""
 
     bidders: Bidders
     over: Callable[[], bool]

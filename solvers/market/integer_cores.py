@@ -25,9 +25,7 @@ _MOST_ROUNDS = 200  # programs solved, one for each allocation that is weighed
 def in_whole_cores(
     market: Market, allocation: Allocation, *, whole: bool = False
 ) -> tuple[()] | None:
-    """Whether an allocation is feasible if `whole` cores are requested: an empty objective, or
-    None.
-    """
+    """Return () if an allocation is feasible, which with `whole` takes integer cores, else None."""
     return None if whole and (allocation.cores != np.round(allocation.cores)).any() else ()
 
 

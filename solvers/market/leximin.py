@@ -86,7 +86,7 @@ def leximin(
 
 @dataclass(frozen=True)
 class _Level:
-    """Value of ratios, and the number of users that must have it."""
+    """Level of leximin: an exact sharing ratio, and the number of users that must stay at it."""
 
     value: Fraction
     users: int
@@ -98,8 +98,8 @@ class _Level:
 
 @dataclass(frozen=True)
 class _Short:
-    """Cores of one user's jobs with their exact ratio, which is an upper bound for no more cores of
-    any job.
+    """Cores of one user's jobs in a point that was rejected, and the exact ratio that they give: an
+    upper bound on its ratio unless some job has more cores.
     """
 
     place: int
@@ -109,8 +109,8 @@ class _Short:
 
 @dataclass(frozen=True, eq=False)
 class _Marks:
-    """Columns that assign users to levels: one array (users,) for each level, with the level of the
-    program last.
+    """Integer columns that mark the level at which each user stays: one array (users,) of column
+    indices for each level, with that of the level being counted last.
     """
 
     at: list[Integers]
@@ -156,19 +156,19 @@ class LevelSearch:
         )
 
     def borne_out(self) -> bool:
-        """Whether the ratios of the best cores equal the levels."""
+        """Whether the sorted exact ratios of the best cores equal the levels of all users."""
         return self._sorted == [level.value for level in self.levels for _ in range(level.users)]
 
     @property
     def next(self) -> Fraction:
-        """Ratio of the next level as far as known: the best cores have no more users at earlier
-        levels than must be.
+        """Least ratio of the users without a level in the best cores known: the value of the next
+        level as far as known.
         """
         return self._sorted[self.settled]
 
     def solve(self, value: Fraction | None) -> EngineAnswer:
-        """Raise the next level, or count the users that stay at `value`; points below their goal
-        are cut off.
+        """Solve the program that raises the next level, or that counts the users that stay at
+        `value`, until exact ratios confirm the engine's point.
         """
         while True:
             columns, program, marks = self._program(value)
@@ -185,8 +185,8 @@ class LevelSearch:
                 return answer
 
     def _cut(self, cores: Floats, marks: _Marks, point: Floats) -> bool:
-        """Whether some user's ratio is below its row's goal; then that point is excluded. Keeps the
-        cores if they are best.
+        """Record each user whose exact ratio is below what its row of the program requires, so that
+        the point is excluded; return whether there is one. Keeps the cores if they are best.
         """
         ratios = self.ratios.all(cores)
         ordered = sorted(ratios)
@@ -205,8 +205,8 @@ class LevelSearch:
         return found
 
     def _program(self, value: Fraction | None) -> tuple[CoreColumns, LinearProgram, _Marks]:
-        """Program that raises the next level (`value` None), or counts the users that stay at
-        `value`.
+        """Build the program that raises the next level (`value` None), or counts the users that
+        stay at `value`.
         """
         columns = core_columns(self.market)
         builder = columns.builder
@@ -243,7 +243,7 @@ class LevelSearch:
         return columns, builder.build(), marks
 
     def _raised_column(self, builder: ProgramBuilder) -> int:
-        """Column of the next level, in units of `_unit`."""
+        """Add the column of the next level's ratio, and set the `unit` in which it is measured."""
         low = float(self.next)
         top = float(self.tops[self.settled])
         self.unit = min(top, _WIDE * low) if low > 0 else top
@@ -259,8 +259,8 @@ class LevelSearch:
         place: int,
         marks: _Marks,
     ) -> None:
-        """Add rows: a user below its goal needs another core somewhere, or is at a level that it
-        reaches.
+        """Add rows that exclude rejected points: a user whose ratio was too low needs one more core
+        for some job, or must stay at a level that the ratio reached.
         """
         jobs = self.ratios.jobs[place]
         nothing = _Short(place, (0,) * len(jobs), Fraction(0))
@@ -282,8 +282,8 @@ class LevelSearch:
 
 
 def raise_level(search: LevelSearch) -> None:
-    """Maximize the least ratio of the users without a level by integer programs in floats, whose
-    points are measured in fractions.
+    """Maximize the least ratio of the users without a level by integer programs in floats, and
+    compute the ratios of their points as exact fractions.
     """
     while search.stop is Stop.FINISHED:
         before = search.next
@@ -295,8 +295,8 @@ def raise_level(search: LevelSearch) -> None:
 
 
 def count_users(search: LevelSearch) -> None:
-    """Find the fewest users that must stay at this level by an integer program in integers; if
-    there is none, the level is raised again.
+    """Find the fewest users that must stay at the level just raised, by an integer program; if none
+    must, it is raised further.
     """
     value = search.next
     answer = search.solve(value)
@@ -314,12 +314,12 @@ ROUTES = {"each level": EACH_LEVEL}
 
 
 def _clipped(gain: Floats, most: float) -> Floats:
-    """Gains in units of `most`, at most 1, and if positive at least a number that engines do not
-    round to 0.
+    """Divide gains by `most`, to 1 at most; positive ones stay at or above a number that engines do
+    not round to 0.
     """
     return np.where(gain > 0, np.clip(gain / most, _LEAST, 1.0), 0.0)
 
 
 def _reason(answer: EngineAnswer) -> Stop:
-    """Stop of an engine that proved nothing; one that contradicts itself has no more iterations."""
+    """Stop of an engine that proved nothing; a finished one counts as out of iterations."""
     return answer.stop if answer.stop is not Stop.FINISHED else Stop.ITERATION_LIMIT

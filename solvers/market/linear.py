@@ -35,8 +35,8 @@ _RESTART, _CYCLES = 60, 4
 
 @dataclass(frozen=True, eq=False)
 class UserBlocks:
-    """Matrix N = diag(diagonal) + sum over users of left right', both vectors standing on the
-    servers of the user's jobs.
+    """Matrix N = diag(diagonal) + sum over users of left right', where both vectors have an entry
+    for each of the user's jobs, in the row of its server.
 
     Attributes
     ----------
@@ -56,7 +56,7 @@ class UserBlocks:
     starts: Integers | None = None
 
     def apply(self, vector: Floats) -> Floats:
-        """Product N @ vector, in O(jobs)."""
+        """Product of the matrix N with a vector (m,), in O(jobs)."""
         if self.starts is not None:
             from .user_kernels import outer
 
@@ -74,7 +74,7 @@ class UserBlocks:
         return self.diagonal + total_by(self.server, self.left * self.right, len(self.diagonal))
 
     def dense(self) -> Floats:
-        """N as a dense matrix."""
+        """Matrix N as a dense array (m, m)."""
         from scipy.sparse import csr_array
 
         shape = (self.users, len(self.diagonal))
@@ -83,8 +83,8 @@ class UserBlocks:
         return cast("Floats", (left.T @ right).toarray() + np.diag(self.diagonal))
 
     def stiff(self) -> Callable[[Floats], Floats]:
-        """Solver for N with only the off-diagonal entries between the jobs with the largest
-        weights.
+        """Solver of linear systems with a sparse part of N: its diagonal, and the off-diagonal
+        entries between the jobs with the largest weights.
 
         Where f is 1 or close to it, a user's jobs of equal value for money tie the prices of their
         servers together, with weights that grow without bound; such jobs are few (a forest at the

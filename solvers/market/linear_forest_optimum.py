@@ -40,7 +40,7 @@ _LEAST_BID = (
 
 @dataclass
 class _State:
-    """Bids on the jobs of a forest, and money on other jobs.
+    """State of the pivots: a spanning forest of jobs, and bids on jobs inside and outside of it.
 
     Attributes
     ----------
@@ -164,8 +164,8 @@ def _best_jobs(scaled_market: ScaledMarket) -> tuple[Integers, Integers]:
 
 
 def _plant(state: _State, price: Floats) -> None:
-    """Choose the forest: the jobs with the most money whose share of money favors them more than
-    their price does not.
+    """Choose the first forest, which prefers the jobs with the most money; bids whose share of the
+    user's money is no more than their loss in value for money are set to 0.
     """
     from scipy.sparse import csr_array
     from scipy.sparse.csgraph import minimum_spanning_tree
@@ -250,8 +250,8 @@ def _worked_out(state: _State) -> _Forest:
 
 
 def _moved(state: _State, forest: _Forest) -> bool:
-    """Move bids to the forest's optimum, in each tree until a bid reaches 0; jobs whose bid reaches
-    0 leave.
+    """Move the bids of each tree towards the forest's optimum, until one of them reaches 0; its job
+    leaves the forest. Return whether any job left.
     """
     bids, target = state.bids[state.tree], forest.target
     of = forest.label[state.user[state.tree]]
@@ -264,7 +264,7 @@ def _moved(state: _State, forest: _Forest) -> bool:
 
 
 def _dropped(state: _State, stopped: Any, of: Integers) -> bool:
-    """Remove the first stopped job of each tree from the forest; whether there was any."""
+    """Remove the first `stopped` job of each tree from the forest; return whether there was any."""
     places = np.flatnonzero(stopped)
     leaving = places[np.unique(of[places], return_index=True)[1]]
     state.bids[state.tree[leaving]] = 0.0
@@ -273,8 +273,8 @@ def _dropped(state: _State, stopped: Any, of: Integers) -> bool:
 
 
 def _entered(state: _State, forest: _Forest, better: Floats) -> bool:
-    """Add jobs with more utility per money for their users, the best first, at most one per tree;
-    whether there was any.
+    """Add jobs to the forest that give their user more utility per money than its present ones, the
+    best first and at most one per tree; return whether there was any.
     """
     users = state.scaled_market.market.users
     candidates = np.flatnonzero(better > TIGHT)

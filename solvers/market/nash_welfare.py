@@ -108,8 +108,8 @@ def nash_welfare(
 
 
 def _spending(scaled_market: ScaledMarket, allocation: Allocation) -> dict[str, float]:
-    """Fraction of its budget that each user would spend at the multipliers: 1 only for homogeneous
-    utilities.
+    """Least and largest fraction of its budget that a user would spend with the multipliers as
+    prices: both are 1 only for homogeneous utilities.
     """
     assert allocation.price is not None
     active = np.unique(scaled_market.user)

@@ -26,7 +26,7 @@ def equal_bids(scaled_market: ScaledMarket) -> Floats:
 
 
 def bids_at(scaled_market: ScaledMarket, price: Floats, cores: Floats) -> Floats:
-    """(j,) positive bids near the money that these cores cost at these prices."""
+    """(j,) what given cores cost at given prices, made positive and scaled to the budgets."""
     return _normalized(
         scaled_market, price[scaled_market.server] * cores + 1e-9 * equal_bids(scaled_market)
     )

@@ -82,8 +82,8 @@ def round_until(
     time_limit: float | None = None,
     stop: Stop = Stop.FINISHED,
 ) -> tuple[Allocation, Stop]:
-    """Rounding as of `round_cores` after a method that ended with `stop`; also returns the stop of
-    both together.
+    """Round an allocation as `round_cores` does, after a method that ended with `stop`; return it
+    with the stop of both steps together.
 
     After an interrupt the least envy is no longer sought: the user-deficit rule takes its place.
     """
@@ -207,8 +207,8 @@ def least_envy(
 def _program(
     market: Market, allocation: Allocation, theta: float
 ) -> tuple[LinearProgram, Integers, Integers]:
-    """Maximize the least relative excess u_i(x_i) - theta u_i(x_l); returns it with the columns of
-    the jobs rounded down.
+    """Build the program that maximizes the least relative excess u_i(x_i) - theta u_i(x_l) over
+    pairs of users; return it with its columns for the jobs that may be rounded up, and these jobs.
     """
     whole, spare, open_jobs = split(market, allocation)
     builder = ProgramBuilder()

@@ -44,7 +44,7 @@ _BYTES_PER_JOB = (
 
 @dataclass(frozen=True, eq=False)
 class ScaledMarket:
-    """Jobs with 0 < f and work > 0, and the spending of the others.
+    """Jobs with 0 < f and work > 0, which determine prices, and the money spent on other jobs.
 
     Attributes
     ----------
@@ -126,7 +126,7 @@ class ScaledMarket:
 
     @cached_property
     def serial_share(self) -> Floats:
-        """(j,) 1 - f."""
+        """(j,) serial fraction 1 - f of each job."""
         return 1 - self.fraction
 
     @property
@@ -151,7 +151,7 @@ class ScaledMarket:
         return 2 * self.serial_share / (self.fraction + self.serial_share * cores) * marginal
 
     def price_of(self, bids: Floats) -> Floats:
-        """(m,) money bid over cores (thesis section 3.3.2)."""
+        """Prices (m,): the money bid on each server over its cores (thesis section 3.3.2)."""
         total = self.by_server(bids) + self.fixed
         return total / self.market.capacity
 

@@ -42,8 +42,8 @@ def fill(
     first: int, last: int, work: Floats, fraction: Floats, price: Floats, budget: float,
     amount: Floats, gap: Floats, slope: Floats,
 ) -> float:  # fmt: skip
-    """The level of a user with the jobs from `first` to `last`, as of `utility.fill` for jobs with
-    f in (0, 1) and work above 0.
+    """Divide one user's budget over its jobs, `first` to before `last`, as `utility.fill` does for
+    f in (0, 1) and work above 0; return the user's level.
 
     Parameters
     ----------
@@ -88,8 +88,8 @@ def reply(
     starts: Integers, server: Integers, work: Floats, fraction: Floats, budget: Floats,
     price: Floats,
 ) -> tuple[Floats, Floats, Floats, Floats]:  # fmt: skip
-    """Best replies as of `demand.reply`: cores (j,), levels (n,), bids (j,) and the money (m,) on
-    each server.
+    """Best replies of all users, as of `exchange.reply`: cores (j,), levels (n,), bids (j,) and the
+    money (m,) on each server.
     """
     cores, bids = np.empty(len(work)), np.empty(len(work))
     level, money = np.empty(len(budget)), np.zeros(len(price))
@@ -113,7 +113,7 @@ def reply(
 def jacobian(
     starts: Integers, server: Integers, work: Floats, fraction: Floats, price: Floats, bids: Floats
 ) -> tuple[Floats, Floats]:
-    """(j,) both factors of each job in the users' rank-one blocks of `demand.jacobian`."""
+    """(j,) entries of both vectors of the users' rank-one blocks, as of `exchange.jacobian`."""
     share, gain = np.empty(len(bids)), np.empty(len(bids))
     for user in range(len(starts) - 1):
         total = 0.0

@@ -38,7 +38,7 @@ def utilitarian(
     -----
     O(jobs) times about ten passes; whole cores O(jobs) times about sixty (bisection on the last
     gain), whatever the cores. Jobs with f = 0 run at full speed on a sliver of a core, or, in whole
-    cores, on one. `rng` is not used.
+    cores, on one.
 
     Examples
     --------
@@ -75,8 +75,8 @@ def weighted_optimum(market: Market, weight: Floats) -> tuple[Floats, float]:
 
 
 def _fractional(market: Market, work: Floats) -> tuple[Floats, float]:
-    """The best cores when a job's work is `work`, and the dual bound sum_j mu_j C_j + sum_k max_x
-    (w s(x) - mu x) on them.
+    """Cores of most total utility when a job's work is `work`, and the dual bound sum_j mu_j C_j +
+    sum_k max_x (w s(x) - mu x) on this total.
     """
     # 1. a sliver of each server is set aside for its serial jobs, all of it if it has no others
     useful = work > 0
@@ -170,8 +170,8 @@ def gain_of_core(market: Market, cores: Floats) -> Floats:
 
 
 def _fill_ties(market: Market, cores: Floats, left: Integers, most: Floats) -> Floats:
-    """Give the remaining cores to jobs whose next gains equal the last one taken (to rounding),
-    lowest job first.
+    """Give the cores that remain on each server to jobs whose next gain equals, to rounding, the
+    last gain taken; the lowest job first.
     """
     room = np.maximum(most - cores, 0)
     order = np.lexsort((np.arange(market.jobs), market.server))

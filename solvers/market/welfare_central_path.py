@@ -1,4 +1,4 @@
-"""Most Nash welfare of Amdahl utilities, by Newton steps along a central path.
+"""Maximum Nash welfare of Amdahl utilities, by Newton steps along a central path.
 
 At the answer all jobs with cores on a server have the same p = q_i w s'(x), q_i = B_i / u_i, and no
 other job would pay more. These are the conditions of `central_path`, where a user's rule was to
@@ -29,8 +29,8 @@ _ENOUGH = 0.3 * AGREE  # of the welfare: where welfare and bound agree without d
 
 
 def most_welfare(market: Market, clock: Clock) -> tuple[Allocation, float, float, Stop, int]:
-    """Cores and multipliers, their welfare, a bound on any welfare, the stop, and the number of
-    steps.
+    """Maximize the Nash welfare along central paths; return cores with multipliers as prices, their
+    welfare, an upper bound, the stop, and the number of steps.
     """
     scaled_market = ScaledMarket.of(market)
     bids = equal_bids(scaled_market)
@@ -80,7 +80,7 @@ def _judged(
 def _better(
     one: tuple[Allocation, float, float], other: tuple[Allocation, float, float]
 ) -> tuple[Allocation, float, float]:
-    """Candidate with the smaller gap, with the lower of the two bounds."""
+    """Candidate with the smaller gap between welfare and bound, and the lower of the two bounds."""
     found = other if other[2] - other[1] < one[2] - one[1] else one
     return found[0], found[1], float(np.fmin(one[2], other[2]))
 
@@ -99,7 +99,7 @@ def welfare_bound(market: Market, worth: Floats) -> float:
 
 
 def raised(welfare: float, slack: float) -> float:
-    """Welfare times exp(slack), or infinity (no bound) on overflow."""
+    """Nash welfare times exp(slack); infinity, which is no bound, on overflow."""
     with np.errstate(over="ignore"):
         return float(welfare * np.exp(slack))
 
@@ -148,7 +148,7 @@ class WelfarePath(CentralPath):
         return self._serial + scaled_market.by_user(gained)
 
     def spending(self, paid: Floats, marginal: Floats) -> Spending:
-        """Spending as if users spent q u, which is their budget at the most welfare."""
+        """Spending as if users spent q u, which equals their budget at the largest Nash welfare."""
         worth, money = self._worth(self.scaled_market, self.at.cores), self.at.money
         by_cores = money[self.scaled_market.user] * marginal
         return Spending(money * worth, worth, by_cores, np.zeros(1))

@@ -55,7 +55,7 @@ _SIDE = 0.975  # 2.5 % on either side
 
 
 class Noise(NamedTuple):
-    """Standard error of the mean over a window, with degrees of freedom.
+    """Variance of the mean over a window of values, with its degrees of freedom.
 
     Attributes
     ----------
@@ -70,7 +70,7 @@ class Noise(NamedTuple):
 
 
 def noise(values: Floats) -> Noise:
-    """Standard error of the mean of at least BATCHES consecutive values."""
+    """Variance of the mean of BATCHES or more correlated values, by means of batches."""
     size = len(values) // BATCHES
     batch = values[: size * BATCHES].reshape(BATCHES, size).mean(axis=1)
     deviation = batch - batch.mean()
@@ -144,7 +144,7 @@ def _slope(values: Floats, level: float) -> float:
 
 
 def _half_width(estimate: float, relative: float, freedom: float) -> float:
-    """Longer side of an interval whose standard error, of the logarithm, is `relative`."""
+    """Longer side of an interval even in logarithm, where the standard error is `relative`."""
     from scipy.special import stdtrit
 
     reach = float(stdtrit(freedom, _SIDE)) * relative

@@ -20,7 +20,7 @@ NO_LIMIT = 2**62
 
 @dataclass(frozen=True, eq=False)
 class Trajectory:
-    """History of n tasks.
+    """History of a simulation of n tasks: start, core and refusals of each, and how the run ended.
 
     Attributes
     ----------

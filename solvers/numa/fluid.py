@@ -216,7 +216,7 @@ def mix_shares(instance: Numa, flow: Flow, by: str = "class") -> Floats:
 
 
 def mix_table(instance: Numa, flow: Flow) -> dict[str, dict[str, float]]:
-    """For each class the share of its tasks by the least tolerant policy that allows them."""
+    """Share of each class's tasks by policy: the least tolerant one that allows their core."""
     shares = mix_shares(instance, flow)
     edges = [reach(instance, policy) for policy in POLICIES]
     below = [-1, *edges[:-1]]
@@ -301,7 +301,7 @@ def _prices(answer: EngineAnswer, program: FluidProgram) -> Floats:
 
 
 def _feasible(instance: Numa, flow: Flow) -> Flow:
-    """Flow scaled down by rounding errors in processor capacities."""
+    """Scale a flow down where it exceeds a processor's capacity, which it does by rounding."""
     excess = float(processor_work(instance, flow).max()) / instance.cores
     return flow if excess <= 1 else Flow(flow.throughput / excess, flow.flow / excess)
 

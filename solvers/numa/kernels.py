@@ -33,7 +33,7 @@ NEXT, BUSY, WAITING, FREED, OLDEST, REACHED = 0, 1, 2, 3, 4, 5
 
 
 class Tasks(NamedTuple):
-    """Arriving tasks, see `Draws`."""
+    """Properties of the tasks in order of arrival, as arrays (n,); see `Draws`."""
 
     arrival: Reals
     service: Reals

@@ -54,7 +54,7 @@ class Sampling:
 
 @dataclass(frozen=True, eq=False)
 class Simulation:
-    """Result of the event loop.
+    """Result of simulating a rule: its schedule, and values and utilities at sample times.
 
     Attributes
     ----------
@@ -227,7 +227,7 @@ def _validate(
 def _playing(
     instance: Scheduling, rule: str, sampling: Sampling | None
 ) -> tuple[Integers, list[int]]:
-    """Masks of the coalitions by size, the wanted one last, and the rule of each."""
+    """Masks of the coalitions that a rule needs, the wanted one last, and the rule code of each."""
     from .kernels import FIFO, LAST_BIT
 
     code = RULES.index(rule)
@@ -294,8 +294,8 @@ def _jobs(instance: Scheduling, share: Integers) -> kernels.Jobs:
 
 
 def _machines(instance: Scheduling, game: kernels.Coalitions, chooses: bool) -> kernels.Machines:
-    """Needs of jobs and speeds of machines, with space for the machines of each job if the rule
-    chooses them.
+    """Machines in the kernel's form: needs of jobs, speeds, free machines of each coalition, and
+    space for the machines of each job if the rule chooses them.
     """
     from . import kernels
 
@@ -326,7 +326,7 @@ def _machines(instance: Scheduling, game: kernels.Coalitions, chooses: bool) -> 
 def _as_given(
     instance: Scheduling, output: kernels.Output, machines: kernels.Machines
 ) -> tuple[Integers, Integers | None, Integers, Integers | None]:
-    """Starts, machines, further machines and speeds in the order of the instance."""
+    """Convert the kernel's starts, machines and speeds to the order of the instance's jobs."""
     place = np.empty(instance.jobs, dtype=np.int64)
     place[instance.order] = np.arange(instance.jobs)
     start, others = output.start[place], np.zeros(0, dtype=np.int64)

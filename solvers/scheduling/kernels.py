@@ -77,7 +77,7 @@ class Jobs(NamedTuple):
 
 
 class Coalitions(NamedTuple):
-    """Coalitions by size (`mask`), the one whose schedule is wanted last."""
+    """Masks, rules, members and weights of the coalitions, by size; the wanted one is last."""
 
     mask: Ints
     rule: Ints
@@ -107,7 +107,7 @@ class State(NamedTuple):
 
 
 class Machines(NamedTuple):
-    """Needs of jobs and speeds of machines, and the state that they add."""
+    """Machines of the event loop: needs of jobs, speeds, free machines, and running jobs."""
 
     need: Ints  # (j,) machines a job takes, in the order of `Jobs`
     org: Ints  # (j,) its organization
@@ -302,7 +302,7 @@ def _change_lent(jobs: Jobs, state: State, machines: Machines, job: int, t: int,
 
 @compiled_without_counts
 def _rate_and_rest(jobs: Jobs, machines: Machines, job: int, kind: int) -> tuple[int, int]:
-    """Units of work per unit of time, and the remainder for the last one."""
+    """Units of work that a job does per unit of time, and its remainder for a last unit of time."""
     if machines.related:
         return machines.speed[kind], jobs.processing[job] % machines.speed[kind]
     return machines.need[job], 0
@@ -442,7 +442,7 @@ def _choose(
     jobs: Jobs, coalitions: Coalitions, state: State, machines: Machines, c: int, draw: float,
     first: bool,
 ) -> int:  # fmt: skip
-    """Organization that the rule serves next, or waits for, or the `first`; -1 for none."""
+    """Organization with a waiting job that the rule serves next, or the `first`; -1 for none."""
     rule, key = coalitions.rule[c], state.key
     best, waiting = -1, 0
     for index in range(coalitions.size[c]):

@@ -20,7 +20,7 @@ def _count(
     values: Ints, c: int, slope: Ints, level: Ints, times: Ints, first: int, now: int, length: int,
     width: int,
 ) -> int:  # fmt: skip
-    """Count a job that starts now, and return the index of the first sample time after now.
+    """Add a job that starts now to a coalition's values; return the next sample time's index.
 
     A job of p units that began at s is worth p (2 t - 2 s - p + 1) / 2 at any t after its end, so
     that finished jobs are a line a t + b, kept doubled and summed up at the end; it may wrap on the

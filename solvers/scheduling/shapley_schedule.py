@@ -188,7 +188,7 @@ def play_ref(
 
 
 def reference_of(played: Simulation) -> Reference:
-    """Values by mask, and utilities of the wanted schedule at the horizon."""
+    """Convert a simulation of REF into a `Reference`, with the values of coalitions by mask."""
     values = [0] * (len(played.masks) + 1)
     for mask, value in zip(played.masks.tolist(), played.values[:, -1].tolist(), strict=True):
         values[mask] = value
@@ -269,7 +269,7 @@ def reference(instance: Scheduling, reading: Reading = "figure") -> Reference:
 
 
 def remember(instance: Scheduling, reading: Reading, found: Reference) -> None:
-    """Cache a reference for the metrics of other schedules of the instance."""
+    """Cache the result of REF on an instance for the metrics of its other schedules."""
     with _known_lock:
         _known[instance, reading] = found
         while len(_known) > 32:

@@ -66,7 +66,6 @@ class Elastic(Instance["Configured"]):
     device_names: Annotated[tuple[str, ...], Names("kinds", filled=True)] = ()
 
     def __post_init__(self) -> None:
-        """Raise InvalidInstance, naming the field, the value and what was expected."""
         set_fields(self)
         if not self.count.any():
             raise InvalidInstance("count", "all 0", "at least one job")

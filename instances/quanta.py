@@ -53,7 +53,6 @@ class Quanta(Instance["Slices"]):
     names: Annotated[tuple[str, ...], Names("users", filled=True)] = ()
 
     def __post_init__(self) -> None:
-        """Raise InvalidInstance, naming the field, the value and what was expected."""
         set_fields(self)
         if not self.demand.any():
             raise InvalidInstance("demand", "0 everywhere", "a user who wants a slice")
@@ -68,7 +67,7 @@ class Quanta(Instance["Slices"]):
 
     @property
     def active(self) -> npt.NDArray[np.bool_]:
-        """Whether each user (n,) ever wants a slice; no objective is about others."""
+        """Whether each user (n,) ever wants a slice; objectives leave out users who never do."""
         return np.asarray(self.demand.any(axis=1))
 
     @property
@@ -104,7 +103,7 @@ class Slices(Solution):
         set_array(self, "slices", float, 2)
 
     def exact(self) -> list[list[Fraction]]:
-        """Convert slices to fractions with denominators of at most n, which an optimum has."""
+        """Convert the slices to fractions of denominators up to n users, as an optimum has."""
         known, place = np.unique(self.slices, return_inverse=True)
         parts = [Fraction(x).limit_denominator(len(self.slices)) for x in known.tolist()]
         rows: Any = place.reshape(self.slices.shape).tolist()

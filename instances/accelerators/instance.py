@@ -132,7 +132,6 @@ class Accelerators(Instance["TimeShares"]):
     entity_names: Annotated[tuple[str, ...], Names("entities", filled=True)] = ()
 
     def __post_init__(self) -> None:
-        """Raise InvalidInstance, naming the field, the value and what was expected."""
         if self.entity is not None and self.entity_weight is None:
             owners = np.array(self.entity, dtype=object).ravel()  # what is no number: refused below
             most = max((int(each) for each in owners if isinstance(each, int)), default=0)

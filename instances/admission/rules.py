@@ -1,4 +1,5 @@
-"""Conventions of all schemes: cores a job takes, its speed there, and the rankings of jobs and VMs.
+"""Rules shared by all admission methods: which free cores a job takes, its speed there, and the
+rankings of jobs and VMs.
 
 A job takes free cores in order of decreasing speed (ties: the lowest core type) until it has its
 threads or none is left; its speed is their sum (section III.B, step 1). Every VM ranks jobs by

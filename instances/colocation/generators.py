@@ -201,9 +201,9 @@ def score_preferences(
 def from_scores(
     scores: Floats, *, name: str, source: str, incomplete: bool, names: tuple[str, ...] = ()
 ) -> Colocation:
-    """Build an instance of different agents from preference scores: the r-th choice (from 1) gets
-    penalty r / n (to 12 decimals), equal ones the same r, one more than there are better ones; inf
-    is unacceptable.
+    """Build an instance of n different agents from scores (n, n), the lowest preferred: a penalty
+    is one more than the number of lower scores in the row, over n and to 12 decimals; inf is
+    unacceptable.
     """
     agents = len(scores)
     rank = np.array([np.searchsorted(np.sort(row), row) + 1.0 for row in scores])

@@ -234,7 +234,7 @@ class Colocation(Instance["Pairing"]):
 
     @cached_property
     def singles_allowed(self) -> float:
-        """Maximum number of jobs that may run alone: 0, a surplus of machines, or inf."""
+        """Maximum number of jobs without co-runner: all if `unpaired`, else what machines allow."""
         if self.unpaired is not None:
             return float(self.agents)
         if self.machines is None:

@@ -87,7 +87,7 @@ def exact_slack(instance: Colocation, pairing: Pairing) -> Fraction:
 
 
 def least_allowance(instance: Colocation, pairing: Pairing) -> float:
-    """Least `most` for which `keeps_slack` holds: the exact slack of a pairing, rounded up."""
+    """Least float `most` at which `keeps_slack` is True: a pairing's exact slack, rounded up."""
     return least_float(exact_slack(instance, pairing))
 
 

@@ -1,4 +1,4 @@
-"""Blocking pairs over types, by one strict comparison of penalties.
+"""Blocking pairs of a pairing, counted by types, with exact comparisons of penalties.
 
 An agent gains by a change iff its penalty falls by strictly more than alpha, exactly: penalties and
 alpha are the decimals that were written, not the floats that hold them. W[a, c] is the number of
@@ -127,8 +127,8 @@ def require_intervals(instance: Colocation, option: str, value: object) -> tuple
 
 
 def compared(instance: Colocation, uncertainty: Uncertainty = "none") -> tuple[Floats, Floats]:
-    """Penalties (T, T) of staying with a partner and of moving to one, as a rule for uncertain
-    penalties takes them from the intervals.
+    """Penalties (T, T) of staying with a partner and of moving to one: those measured, or the ends
+    of their intervals that `uncertainty` compares.
     """
     if uncertainty == "none":
         return instance.penalty, instance.penalty
@@ -174,8 +174,8 @@ def better_partners(
     alpha_mode: AlphaMode = "penalty-points",
     others: Floats | None = None,
 ) -> Integers:
-    """Number of the given ascending penalties to which an agent with each penalty would gain by
-    moving. O(m log m).
+    """For each of m ascending penalties: the number of penalties to which an agent with this
+    penalty would gain by moving. O(m log m).
 
     Parameters
     ----------
@@ -237,9 +237,9 @@ class BlockingPairs:
 
     @cached_property
     def listed(self) -> tuple[Integers, ...]:
-        """Pairs of types a <= c with blocking agents, and the numbers of agents W[a, c] and W[c, a]
-        that gain, (B,) each; types a < c stand for W[a, c] W[c, a] pairs of agents, a = c for W (W
-        - 1) / 2.
+        """Pairs of types a <= c with blocking agents, as arrays (B,) of a, of c, and of the numbers
+        of agents W[a, c] and W[c, a] that gain: W[a, c] W[c, a] pairs of agents, or W (W - 1) / 2
+        for a = c.
         """
         found = [np.zeros((4, 0), dtype=np.int64)]
         for rows, columns, here, there in self._everyone.meetings():
@@ -311,7 +311,7 @@ class _Everyone:
         self.start = np.searchsorted(self.kind, np.arange(instance.types + 1))
 
     def willing(self, rows: slice, columns: slice) -> Integers:
-        """Number of agents of the rows' types that gain by the columns' types, of `willing`."""
+        """Number of agents of each type of `rows` that would gain by one of each of `columns`."""
         total: Integers = np.zeros(
             (rows.stop - rows.start, columns.stop - columns.start), dtype=self.dtype
         )
@@ -325,8 +325,8 @@ class _Everyone:
         return total
 
     def _gaining(self, rows: slice, columns: slice) -> Iterator[tuple[slice, Integers, Booleans]]:
-        """Iterate over slices of the groups of agents, with whether each group gains by a partner
-        of each column's type.
+        """Iterate over slices of the groups of agents with types in `rows`, each with their types,
+        and whether each group gains by a partner of each type in `columns`.
         """
         penalty = self.offered[rows, columns]
         begin, end = self.start[rows.start], self.start[rows.stop]
@@ -339,8 +339,8 @@ class _Everyone:
             yield some, kind, better
 
     def add_partners(self, total: Integers, rows: slice, columns: slice, there: Integers) -> None:
-        """Add to the total of each group of the rows' types the number of blocking partners, among
-        the columns' types, of one of its agents.
+        """Add to `total` (groups,) the number of blocking partners of one agent of each group, for
+        groups with types in `rows` and partners with types in `columns`.
         """
         for some, kind, better in self._gaining(rows, columns):
             better = better & self.instance.allowed[rows, columns][kind]
@@ -367,14 +367,18 @@ class _Everyone:
 
 
 class _Tempting:
-    """Each type's least penalty among blocking partners, that partner, and the second least."""
+    """For each type: the partner type of least penalty among those it forms blocking pairs with,
+    this penalty, and the second least.
+    """
 
     def __init__(self, types: int) -> None:
         self.best, self.second = np.full(types, np.inf), np.full(types, np.inf)
         self.whom = np.full(types, -2)
 
     def meet(self, side: slice, other: slice, penalty: Floats) -> None:
-        """Update the least penalties with a block of types, infinite where types do not block."""
+        """Update the two least penalties of the types `side` by their penalties beside the types
+        `other`, infinite where two types do not block.
+        """
         rows = np.arange(len(penalty))
         place = penalty.argmin(axis=1)
         least = penalty[rows, place]
@@ -404,7 +408,7 @@ def willing(
     alpha_mode: AlphaMode = "penalty-points",
     uncertainty: Uncertainty = "none",
 ) -> Integers:
-    """Number (T, T) of a-agents that would gain by a c-agent; 0 for forbidden pairs.
+    """Number (T, T) of agents of type a that would gain by one of type c; 0 for forbidden pairs.
 
     A job alone on its own machine never gains (its penalty is 0 or, by noise, above a negative one:
     it is left alone); an agent left `unpaired` gains by whoever it likes better. O(P T) for P pairs

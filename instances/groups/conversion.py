@@ -66,7 +66,7 @@ def scale(instance: Groups, objective: str, **options: Any) -> float:
 
 
 def _beside(instance: Groups, place: int) -> int:
-    """Maximum number of jobs that can run beside another one on a class of machines."""
+    """Maximum number of co-runners of a job on a machine of a class."""
     return min(int(instance.seats[place]), instance.jobs) - 1
 
 

@@ -1,4 +1,4 @@
-"""The JSON document of a groups instance (pydantic lives only at this edge)."""
+"""Pydantic model of the JSON document of a groups instance, with its table of measured groups."""
 
 from __future__ import annotations
 

@@ -71,8 +71,8 @@ class Losses:
         self.place = instance.alike[places]
 
     def of(self, place: int, kind: int) -> tuple[Integers, Integers]:
-        """Penalties of a type's jobs on a class of machines in increasing order, and the number of
-        jobs with a smaller one.
+        """Penalties of a type's jobs on a class of machines in increasing order, and for each the
+        number of jobs with a smaller one.
         """
         here = (self.place == place) & (self.kind == kind) & (self.size > 1)
         order = np.argsort(self.lost[here], kind="stable")
@@ -83,8 +83,8 @@ class Losses:
 def agent_losses(
     instance: Groups, grouping: Grouping
 ) -> tuple[Integers, Integers, Integers, Integers, Integers]:
-    """Type, class of machines, penalty, number of jobs and group size of each taken seat of the
-    kinds of groups.
+    """Five arrays with an entry for each taken seat of each distinct group: type, class of
+    machines, penalty, number of jobs, group size.
     """
     parts = []
     taken = grouping.members >= 0
@@ -210,7 +210,9 @@ def swap_blocking_pairs(instance: Groups, grouping: Grouping, alpha: Alpha = 0.0
 
 
 def _places(instance: Groups) -> list[int]:
-    """Classes that have machines, with classes of equal seats and penalties named by the first."""
+    """Distinct classes of machines that an answer may use; of classes with equal seats and
+    penalties, the first stands for all.
+    """
     return [int(place) for place in np.unique(instance.alike[instance.limits > 0])]
 
 

@@ -57,7 +57,6 @@ class Lifetimes(Instance["Hosts"]):
     censored: Annotated[int, AtLeast(0)] = 0
 
     def __post_init__(self) -> None:
-        """Raise InvalidInstance, naming the field, the value and what was expected."""
         set_fields(self)
         for i in np.flatnonzero(self.end <= self.start)[:1].tolist():
             wanted = f"more than its start, {self.start[i]}"

@@ -50,7 +50,7 @@ def place_values(market: Market, where: Places, place: Integers, cores: Floats) 
 
 
 def pairs_on_servers(market: Market) -> int:
-    """Number of ordered pairs of users that share a server, by server."""
+    """Number of ordered pairs of users on one server, self-pairs too, summed over the servers."""
     tenants = np.bincount(market.places.server, minlength=market.servers)
     return int((tenants.astype(float) ** 2).sum())
 
@@ -94,8 +94,8 @@ def envy_matrix(market: Market, allocation: Allocation, users: Integers | None =
 
 
 def user_envy(market: Market, allocation: Allocation) -> tuple[Floats, Integers]:
-    """(n,) each user's largest envy index and whom it envies most (itself for nobody); 1 if
-    idle.
+    """(n,) least envy index of each user over all others, and whom it envies most (itself for
+    nobody); 1 for users without useful jobs.
     """
     own = user_utilities(market, allocation.cores)
     other = envied_values(market, allocation)
@@ -117,7 +117,7 @@ def user_envy(market: Market, allocation: Allocation) -> tuple[Floats, Integers]
 
 
 def envy_index(market: Market, allocation: Allocation) -> float:
-    """Largest pairwise envy index of an allocation: 1 when nobody envies anybody."""
+    """Least envy index over all pairs of users: 1 when nobody envies anybody."""
     return float(user_envy(market, allocation)[0].min())
 
 

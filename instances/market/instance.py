@@ -178,7 +178,7 @@ class Market(Instance["Allocation"]):
 
     @cached_property
     def active(self) -> Booleans:
-        """Whether each user has a useful job, shape (n,); indices leave out other users."""
+        """Whether each user has a useful job, shape (n,); fairness indices leave out the others."""
         return np.bincount(self.user[self.useful], minlength=self.users) > 0
 
     @cached_property

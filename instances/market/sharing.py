@@ -1,4 +1,5 @@
-"""Utilities without sharing: three readings of the sharing index of thesis equation 3.6.
+"""Sharing index of thesis equation 3.6 under three definitions of a user's static share of the
+cores.
 
 The index is u_i(allocation) over u_i(static share); a mechanism's index is its least over users.
 The static share is

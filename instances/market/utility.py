@@ -110,9 +110,7 @@ def fill(work: Floats, fraction: Floats, price: Floats, group: Integers, budget:
 def lowest(
     threshold: Floats, group: Integers, groups: int, active: Booleans
 ) -> tuple[Floats, Floats]:
-    """Least threshold of each group's active items (0 without any), and each item's height
-    above.
-    """
+    """Least threshold (groups,) of active items, 0 without any, and each item's excess over it."""
     base = np.full(groups, np.inf)
     high = threshold if active.all() else np.where(active, threshold, np.inf)
     np.minimum.at(base, group, high)
@@ -123,8 +121,8 @@ def lowest(
 def rise_of(
     slope: Floats, gap: Floats, group: Integers, budget: Floats, active: Booleans
 ) -> Floats:
-    """Rise (groups,) above each group's least threshold at which its active items cost the budget;
-    inf without items.
+    """Amount (groups,) by which the level of each group exceeds its least threshold when its active
+    items cost the budget; inf without items.
 
     What is solved for is the rise above the group's lowest threshold, not the level itself, in
     which a small budget would drown where 1 - f is tiny.

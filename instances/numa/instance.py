@@ -233,7 +233,7 @@ def mesh_distance(blades: int, rows: int, columns: int) -> Integers:
 
 
 def _valid_scv(law: str, name: str, scv: float | None) -> float | None:
-    """Squared coefficient of variation of service times to store; None if the law determines it."""
+    """Validate a squared coefficient of variation; None where its distribution determines it."""
     fixed = _FIXED_SCV.get(law)
     if fixed is not None and scv not in (None, fixed):
         raise InvalidInstance(

@@ -214,7 +214,7 @@ def azure_vm(
 
 
 def azure_trace(path: PathLike) -> VmTrace:
-    """Read every VM of an Azure list, with its start and (lower) end."""
+    """Read every VM of an Azure list, with its start and the earliest possible end."""
     sizes: list[tuple[int, ...]] = []
     times: list[tuple[float, float]] = []
     for row in CsvTable(path, "cpu_cores", "mem_gb", "start_s", "end_s_lo", ragged=True):
@@ -460,7 +460,7 @@ def drawn(given: Integers, units: Integers, target: float, rng: np.random.Genera
 
 
 def _pods(path: PathLike, at: float | None) -> list[Pod]:
-    """Pods of a list in its order, or those alive at a second."""
+    """Pods of a list in its order; with `at`, only those alive at that second."""
     moments = () if at is None else ("creation_time", "deletion_time")
     found = []
     for row in CsvTable(path, "cpu_milli", "memory_mib", "num_gpu", "gpu_milli", *moments):

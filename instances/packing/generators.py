@@ -321,7 +321,9 @@ def _spread_out(
     demand: Integers, replicas: Integers, servers: Integers, capacity: Integers, zone: Integers,
     allowed: Any, most: Any, skew: Any,
 ) -> Integers:  # fmt: skip
-    """Place each VM on the permitted server with most left: rows (q, 3) of server, type, number."""
+    """Place each VM on the permitted server where the largest part of the scarcest resource is
+    left: rows (q, 3) of server, VM type, number.
+    """
     kind = np.repeat(np.arange(len(servers)), servers)
     free, where = capacity[kind].copy(), zone[kind]
     rows: list[tuple[int, int, int]] = []
@@ -345,7 +347,9 @@ def _spread_out(
 
 
 def _triplets(items: int, rng: np.random.Generator) -> Integers:
-    """Draw triplets of items that fill a bin of 100 x 100: two from 25 to 50, and the rest."""
+    """Draw triplets of items that exactly fill a bin of 100 x 100: two of sizes from 25 to 50, and
+    a third that takes what they leave.
+    """
     if items % 3:
         raise InvalidOption(f"items is {items}; expected a multiple of 3 in class 10")
     rows: list[Integers] = []

@@ -284,7 +284,7 @@ class Packing(Instance["Placement"]):
 
     @property
     def unbounded(self) -> npt.NDArray[np.bool_]:
-        """Whether as many VMs of each type (s,) are wanted as fit."""
+        """Whether each VM type (s,) has an infinite request: as many VMs as fit."""
         return np.isinf(self.requested)
 
     @property
@@ -313,7 +313,7 @@ class Packing(Instance["Placement"]):
 
     @property
     def rules(self) -> Rules:
-        """Placement rules of the instance in one form."""
+        """Placement rules of the instance, collected from its fields by `rules_of`."""
         return rules_of(self)
 
     @property
@@ -338,7 +338,7 @@ class Packing(Instance["Placement"]):
 
     @property
     def size(self) -> int:
-        """Types times the most of: VMs requested, types, and (elastic or partial) 1000 a server."""
+        """Estimated steps of a policy: VM types times VMs requested (if open: 1000 a server)."""
         useful = self.useful
         vms, servers = useful[np.isfinite(useful)].sum(), 0.0
         if np.isinf(useful).any() or self.partial:
@@ -558,7 +558,7 @@ def check(instance: Packing, placement: Placement) -> None:
 
 
 def asks_enough(instance: Packing) -> bool:
-    """Whether an instance requires all VMs and all rates of services, of finite number."""
+    """Whether an instance requires all VMs and all rates of services, and both are finite."""
     return bool(np.isfinite(instance.useful).all()) and not instance.partial
 
 
@@ -574,7 +574,7 @@ def capped_cards(instance: Packing) -> bool:
 
 
 def only_caps(instance: Packing) -> bool:
-    """Whether requests are only caps, so that none must be served whole."""
+    """Whether all requests are only upper limits, so that no VM must be placed."""
     return instance.partial or not (~instance.unbounded & (instance.requested > 0)).any()
 
 
@@ -607,8 +607,8 @@ def takes_arrivals(instance: Packing) -> bool:
 
 
 def ends(instance: Packing) -> bool:
-    """Whether placing VMs one by one ends: VMs stop coming or servers run out (or rules hold for
-    whole requests only).
+    """Whether placing VMs one at a time ends: servers or VMs are of finite number; with placement
+    rules, requests must be finite and all be served.
     """
     return (
         fixed_servers(instance)

@@ -109,7 +109,7 @@ def refuse_rules(instance: Any, known: tuple[str, ...] = ()) -> None:
 
 
 def rules_of(instance: Any) -> Rules:
-    """Placement rules of an instance in one form; where it has none, every placement is allowed."""
+    """Placement rules from the fields of an instance; without a rule every placement is allowed."""
     types, classes = instance.types, instance.classes
     allowed = instance.allowed
     if allowed is None:

@@ -1,4 +1,4 @@
-"""Services that ask for a rate, and the VM types of which any mix may give it."""
+"""Services that ask for a rate, which VMs of several types may give in any mix."""
 
 from __future__ import annotations
 

@@ -79,7 +79,7 @@ def labels(kind: str, names: Sequence[str], length: int) -> list[str]:
 
 
 def join_first(parts: Sequence[str], total: int, rest: str) -> str:
-    """The first few decisions of an answer as one sentence; `rest` is the noun for the others."""
+    """Join the first few decisions of an answer; then how many more, with the noun `rest`."""
     first = list(islice(parts, MAX_IN_SENTENCE))
     more = total - len(first)
     others = [f"and {more} more{f' {rest}' if more > 1 else ''}"] if more > 0 else []

@@ -161,7 +161,7 @@ class Instance(_Record, Generic[Answer]):
         return {"problem": self.problem, "name": self.name, "source": self.source}
 
     def _repr_items(self) -> dict[str, str]:
-        """First facts of the summary, for the representation of the instance."""
+        """First facts of `summary`, cut short, for the `repr` of the instance."""
         facts = {name: _cut(str(value)) for name, value in self.summary().items() if value != ""}
         shown = [name for name in facts if name not in ("problem", "source")]
         return {name: facts[name] for name in shown[:_MAX_REPR_ITEMS]}

@@ -142,7 +142,7 @@ def _bounded(kind: Any, field: FieldType) -> Any:
 
 
 def _default(field: FieldType) -> dict[str, Any]:
-    """Default of an absent JSON field: without one it must be present and not empty."""
+    """Keywords of pydantic's Field for an absent JSON field: a default, or that it is required."""
     if field.names is not None or field.default == ():
         return {"default_factory": list}
     if field.required or (field.default is not None and field.json.null):

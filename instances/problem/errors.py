@@ -34,13 +34,13 @@ class InvalidInstance(CotenantError, ValueError):
         super().__init__(explain(field, seen, expected, cure))
 
     def within(self, place: str) -> InvalidInstance:
-        """Same error with the place (a file and line) in front of its message."""
+        """Copy the error with a place, such as a file and line, in front of its message."""
         placed = InvalidInstance(self.field, self.seen, "")
         placed.args = (f"{place}: {self}",)
         return placed
 
     def of(self, field: str) -> InvalidInstance:
-        """Same error for a field by another name, such as with labels for indices."""
+        """Copy the error with another field name: penalty['web', 'batch'] for penalty[0, 1]."""
         named = InvalidInstance(field, self.seen, "")
         named.args = (str(self).replace(self.field, field, 1),)
         return named
@@ -55,7 +55,7 @@ class InvalidOption(CotenantError, ValueError):
 
 
 class TimeLimitTooShort(InvalidOption):
-    """A policy without a clock would exceed its time limit, and is not started."""
+    """A policy that cannot be stopped early would exceed its time limit, and is not started."""
 
 
 class UnknownName(CotenantError, LookupError):

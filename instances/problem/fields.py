@@ -63,7 +63,7 @@ class Axes:
 
 @dataclass(frozen=True)
 class Names:
-    """Annotation of a field with a name for each element of an axis, or with no names.
+    """Annotation of a field that names each element of an axis; the names may be left out.
 
     Attributes
     ----------
@@ -89,7 +89,7 @@ class Index:
 
 @dataclass(frozen=True)
 class Json:
-    """Annotation with a field's form in a JSON document, where it differs from Python.
+    """Annotation of a field whose value stands in a JSON document in another form than in Python.
 
     Attributes
     ----------
@@ -295,14 +295,14 @@ def decimals(value: float) -> int:
 
 
 def _is_of_numbers(value: Any) -> bool:
-    """Whether an array has no text or truth value, which numpy would convert to a number."""
+    """Whether no entry of an array is a text or truth value, which numpy would make a number."""
     given = value if isinstance(value, np.ndarray) else np.array(value, dtype=object)
     kinds = {*map(type, given.ravel().tolist())} if given.dtype == object else {given.dtype.type}
     return not kinds & {str, bool, np.str_, np.bool_}
 
 
 def in_smaller_units(types: Sequence[FieldType], given: Mapping[str, Any]) -> dict[str, Any]:
-    """Fields that change if amounts have decimals: their last axis is multiplied by a power of ten,
+    """Fields that change if amounts have decimals: each resource is multiplied by a power of ten,
     exactly, which its name then states, as in "cpu [1/10]".
 
     Nothing changes where one is negative or no finite number, or has too many decimals.

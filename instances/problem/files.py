@@ -323,7 +323,7 @@ class Gathered:
 
     @property
     def instances(self) -> list[Instance]:
-        """Instances in order."""
+        """Instances that were read, in the order of `files`."""
         return list(self.files.values())
 
     @property

@@ -24,7 +24,7 @@ PROBLEM_NAMES: tuple[str, ...] = (
 
 
 def resolve(path: str) -> Any:
-    """Import the object of the package that "instances.market.formats:jobs_csv", say, names."""
+    """Import an object of this package by a text such as "instances.market.formats:jobs_csv"."""
     module, _, attribute = path.partition(":")
     root = __package__.rpartition(".instances")[0]
     return getattr(import_module(f"{root}.{module}"), attribute)

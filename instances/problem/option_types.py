@@ -122,7 +122,7 @@ class OptionType:
 
     @property
     def choices(self) -> tuple[Any, ...]:
-        """The values of the Literal types of the option."""
+        """Values that the Literal types of the option list; () without any."""
         return tuple(
             value
             for hint, _ in self.branches
@@ -154,9 +154,7 @@ class OptionType:
 
     @property
     def limited(self) -> bool:
-        """Whether the type of an option refuses any value; values of other types the function
-        itself checks.
-        """
+        """Whether values of this type are checked; not those of a type that any object has."""
         return not self.takes(self)
 
     def takes(self, value: Any) -> bool:

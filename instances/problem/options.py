@@ -145,8 +145,8 @@ class Option:
 
 
 def _meanings_of(function: Callable[..., Any]) -> dict[str, str]:
-    """Meanings of a function's parameters; a docstring with "see `module.function`" refers to that
-    one's.
+    """Meaning of each parameter of a function by its docstring; "see `module.function`" takes the
+    meaning from the docstring of that function.
     """
     plain: Any = function.func if isinstance(function, functools.partial) else function
     own = meanings(inspect.getdoc(plain) or "")

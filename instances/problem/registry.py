@@ -88,7 +88,7 @@ class Problem:
         self.check(instance, solution)
 
     def unit(self, instance: Instance, objective: str, options: Mapping[str, Any]) -> float:
-        """Scale to which agreement in an objective is relative: `scale`."""
+        """Scale of an objective's accuracy: `scale`, or 1 if that is 0 or infinite."""
         size = 1.0 if self.scale is None else float(self.scale(instance, objective, **options))
         return size if 0 < size < inf else 1.0
 

@@ -76,9 +76,9 @@ class Accounts:
         return self.log.unit
 
     def cut(self, length: int | None = None, most: int = MOST_UNITS) -> Accounts:
-        """Accounts on machines cut into parts, at most so many in all, so that shares are as
-        given: exactly, or as near as 64 bits hold the utilities of windows of so many seconds (all
-        of the log if None).
+        """Copy with machines divided into parts, at most `most` in all, so that shares are as
+        given: exactly, or as nearly as 64 bits hold the utilities of windows of `length` seconds
+        (all of the log if None).
         """
         shares, total, log = self.settings.shares, self.settings.machines, self.log
         assert shares is not None
@@ -92,7 +92,7 @@ class Accounts:
         return replace(self, log=finer, settings=replace(self.settings, machines=parts * total))
 
     def span(self, begin: int | None = None, length: int | None = None) -> tuple[Log, Settings]:
-        """The log, and a window's settings from `begin` on; without a length to the log's end."""
+        """Log, and settings of its window of `length` seconds (None: to its end) from `begin`."""
         first = self.log.begin if begin is None else begin
         whole = max(1, self.log.over - first)
         settings = replace(self.settings, begin=begin, length=whole if length is None else length)
@@ -243,8 +243,8 @@ class Source:
     def _parts(
         self, log: Log, unit: Unit
     ) -> tuple[dict[str, Fraction] | None, dict[str, dict[str, str]]]:
-        """Share of each organization, as given, by sshare, or by what queues contribute; and its
-        share by the site's own rule.
+        """Shares by organization, as given, from sshare or from the quotas of queues (None: equal
+        shares); and what the site's own fair-share figures say of each, as text.
         """
         by_queue = log.queues and self.by == "account" and not self.mapping
         statuses = {queue.name: queue.weighted_share for queue in log.queues if by_queue}
@@ -361,8 +361,8 @@ def _ran(log: Log) -> set[str]:
 
 
 def most_parts(run: Integers, width: Integers, length: int) -> int:
-    """Largest number of parts of a machine for which a window's utility fits 64 bits, 0 for
-    none.
+    """Largest number of parts into which each machine can be divided with the utility of a window
+    below 2**61; 0 if it is not even with whole machines.
     """
     work = float((np.minimum(run, length) * width.astype(float)).sum())
     return int(2.0**61 // (work * (length + 1.0)))
@@ -371,7 +371,7 @@ def most_parts(run: Integers, width: Integers, length: int) -> int:
 def _merged(
     log: Log, weights: dict[str, Fraction] | None, top: int
 ) -> tuple[Log, dict[str, Fraction] | None]:
-    """Log in which all accounts but those of most work are merged into one."""
+    """Merge all accounts of a log but the `top` ones of most work into one."""
     work = np.bincount(
         log.group, weights=(log.run * log.processors).astype(float), minlength=len(log.groups)
     )

@@ -55,7 +55,7 @@ def check(instance: Scheduling, schedule: Schedule) -> None:
 
 @validate_options
 def is_greedy(instance: Scheduling, schedule: Schedule) -> bool:
-    """Whether machines never idle without need before the horizon.
+    """Whether no machine idles before the horizon while a waiting job could use it.
 
     Sequential jobs: no machine is idle while a released job waits. Parallel ones: while jobs wait,
     the first of some organization does not fit into the idle machines; with backfilling that of
@@ -73,7 +73,7 @@ def schedule_of(
     speed: npt.ArrayLike | None = None,
     greedy: bool = False,
 ) -> Schedule:
-    """The schedule of given starts, each job on the lowest-numbered machines free then. O(j log m).
+    """Build a schedule of given start times, each job on the lowest free machines. O(j log m).
 
     Any start times with at most as many machines taken at once as there are can be so placed.
 
@@ -214,8 +214,9 @@ def _idle_while_waiting(instance: Scheduling, schedule: Schedule) -> tuple[int, 
 
 
 def _fits_and_waits(instance: Scheduling, schedule: Schedule) -> str | None:
-    """First time at which a parallel job waits that no rule would let wait: with backfilling one
-    that fits, without it while all that come first fit. O(events x organizations) at worst.
+    """Message on the first time at which parallel jobs wait against the rule: with backfilling
+    while the first job of any organization fits, without it while those of all fit; None if never.
+    O(events x organizations) at worst.
     """
     begin = np.where(schedule.started, schedule.start, instance.horizon)
     ends = (schedule.start + instance.processing)[schedule.started]
@@ -310,5 +311,5 @@ def answer_table(instance: Scheduling, schedule: Schedule, most: int | None = No
 
 
 def _taken(machine: object, all_of: object = "") -> str:
-    """Text for the machines of a job, such as " 3" or "s 3 4"."""
+    """Machines of a job as the text that follows "machine", such as " 3" or "s 3 4"."""
     return f"s {all_of}" if " " in str(all_of) else f" {machine}"

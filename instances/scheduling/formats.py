@@ -201,8 +201,8 @@ def _swf_table(path: PathLike, cells: list[list[str]], numbers: list[int]) -> In
 
 
 def _exact(path: PathLike, number: int, column: int, text: str) -> Fraction:
-    """Value of a field of the log: an integer, or of submission, wait and run 0 or more with
-    decimals.
+    """Parse a field of a line of a Standard Workload Format log: an integer, or for submission,
+    wait and run time also a nonnegative decimal number.
     """
     value = Fraction(text) if re.fullmatch(r"[+-]?[0-9]{1,16}(\.[0-9]{0,30})?", text) else None
     timed = column in (_SUBMIT, _WAIT, _RUN)

@@ -270,7 +270,7 @@ class Scheduling(Instance["Schedule"]):
 
     @cached_property
     def busy(self) -> int:
-        """Units of work that can be done in a unit of time: fewer where jobs are few."""
+        """Maximum units of work in a unit of time: all machines', or fewer where jobs are few."""
         if self.speed is None:
             return min(self.total_machines, int(self.width.sum()))
         return int(np.sort(self.speed)[::-1][: self.jobs].sum())

@@ -1,5 +1,5 @@
-"""Reader of what kubectl lists of a Kueue: Workloads, ClusterQueues, Cohorts, LocalQueues and
-ResourceFlavors, v1beta1 or v1beta2.
+"""Reader of Kueue's Kubernetes objects as kubectl lists them: Workloads, ClusterQueues, Cohorts,
+LocalQueues and ResourceFlavors, v1beta1 or v1beta2.
 
 A Workload keeps the last change of each of its conditions and no history: of runs that ended in an
 eviction, their total time. Finished ones are deleted after a while.
@@ -41,7 +41,8 @@ Object = Mapping[str, Any]
 
 @dataclass
 class _Reading:
-    """State of reading the objects of a Kueue.
+    """What has been read so far from Kubernetes objects of Kueue: queues, runs, waiting jobs, and
+    counts of what was left out.
 
     Attributes
     ----------
@@ -70,8 +71,8 @@ def looks_like_kueue(text: str) -> bool:
 
 
 def read_kueue(path: PathLike, *, strict: bool = False, text: str | None = None) -> Log:
-    """Read the runs of a Kueue's workloads: ClusterQueues become groups, LocalQueues users, and
-    cohorts partitions.
+    """Read the runs of Kueue's Workloads as a log: ClusterQueues become groups, LocalQueues users,
+    and cohorts partitions.
 
     Of an object that comes several times, as in exports that were put into one list, the last
     counts; so exports keep what is deleted later.
@@ -134,7 +135,7 @@ def _items(content: Any) -> Iterator[Object]:
 
 
 def _wrong(error: Exception) -> str:
-    """Message on an invalid object of a Kueue."""
+    """Message on an invalid Kubernetes object of Kueue."""
     if isinstance(error, ValueError):
         return str(error)
     what = f"no field {error}" if isinstance(error, KeyError) else f"a field of no use ({error})"
@@ -183,7 +184,9 @@ def _quotas(spec: Object) -> Iterator[tuple[str, Object]]:
 
 
 def _read_queues(of_kind: Mapping[str, list[Object]], reading: _Reading) -> Iterator[str]:
-    """Collect the queues among a Kueue's objects; yield notes about them."""
+    """Add the queues in Kubernetes objects of Kueue to `reading`, with quotas and cohorts; yield
+    notes about them.
+    """
     cohorts = {_name(item): item.get("spec") or {} for item in of_kind.get("Cohort", [])}
     above: dict[str, list[str]] = {}  # 1. Queues with cohorts, quotas and limits.
     for item in of_kind["ClusterQueue"]:
@@ -325,7 +328,7 @@ def _read_workload(item: Object, reading: _Reading) -> None:
 
 
 def _notes(of_kind: Mapping[str, list[Object]], reading: _Reading) -> Iterator[str]:
-    """Notes on what a file of a Kueue's objects lacks, and where it contradicts itself."""
+    """Notes on what a file of Kueue's objects cannot show, and on where it contradicts itself."""
     finished = reading.finished  # 1. What the file cannot show.
     first = f", the first of {_day(min(finished))}" if finished else ""
     yield (

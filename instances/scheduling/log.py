@@ -206,7 +206,8 @@ class Settings:
 
 @validate_options
 def window(log: Log, settings: Settings, rng: np.random.Generator | None = None) -> Window:
-    """The window of a log that the settings describe.
+    """Cut the window that settings describe out of a log, as an instance with the log's own
+    schedule.
 
     Organizations without machines or jobs are kept: they take part in the Shapley value.
 
@@ -319,7 +320,7 @@ def of_partition(log: Log, name: str) -> Log:
 
 
 def released_when_eligible(log: Log) -> Log:
-    """Jobs released when they became eligible to start, not when they were submitted."""
+    """Copy a log in which each job is submitted when it became eligible to start."""
     if log.eligible is None:
         return log
     began = log.submit + log.wait
@@ -331,7 +332,9 @@ def released_when_eligible(log: Log) -> Log:
 
 
 def most_processors(log: Log) -> int:
-    """The most processors that jobs of the log used at one time, or waited for one job alone."""
+    """Maximum number of processors that jobs of a log used at one time, at least the most of one
+    job.
+    """
     began = log.submit + log.wait
     started = log.wait >= 0
     times = np.concatenate([began[started] + log.run[started], began[started]])
@@ -341,7 +344,7 @@ def most_processors(log: Log) -> int:
 
 
 def of_jobs(log: Log, chosen: Integers) -> Log:
-    """The log restricted to the jobs of these indices, in this order."""
+    """Restrict a log to the jobs of the given indices, in their order."""
     return replace(
         log,
         submit=log.submit[chosen], wait=log.wait[chosen], run=log.run[chosen],
@@ -492,7 +495,7 @@ def in_unit(log: Log, unit: Unit, brought: Sequence[int]) -> tuple[Log, list[str
 
 
 def in_machines(unit: Unit, amounts: Amounts) -> int:
-    """Number of machines of the game for some amounts, rounded up."""
+    """Number of machines of the instance that amounts of resources make, rounded up."""
     return -int(-Fraction(unit.whole(amounts), unit.parts) / unit.size // 1)
 
 

@@ -1,4 +1,4 @@
-"""Readers of what a Slurm prints: accounting (sacct), nodes (scontrol) and shares (sshare).
+"""Readers of Slurm's output: accounting (sacct), nodes (scontrol) and shares (sshare).
 
 sacct puts bars between cells as they come, and leaves bars in the name of a job as they are; its
 times have no zone. What a line does not say right is counted and listed, so that one bad line does
@@ -55,7 +55,7 @@ class _BadLine(Exception):
 
 @dataclass
 class _Reading:
-    """State of reading the lines of sacct's output."""
+    """Jobs read so far from sacct's output, with counts and messages of the lines left out."""
 
     jobs: dict[object, tuple[object, ...]] = field(default_factory=dict)
     counts: Counter[str] = field(default_factory=Counter)
@@ -73,7 +73,8 @@ def looks_like_sacct(text: str) -> bool:
 def read_sacct(
     path: PathLike, *, delimiter: str = "", strict: bool = False, text: str | None = None
 ) -> Log:
-    """The jobs of sacct's output with a header, in any order of columns; waiting ones apart.
+    """Read a log of the jobs that started from sacct's output with a header, columns in any order;
+    pending jobs are kept apart.
 
     A name of a job may hold bars where it is the last column, or the only free text. With
     duplicates (-D) each run of a requeued job is a job; a line that repeats another, as where two
@@ -220,8 +221,8 @@ def _divide(
     rows: list[tuple[int, str, bool, Fraction]], first: int, end: int, part: Fraction,
     shares: dict[str, Fraction],
 ) -> None:  # fmt: skip
-    """Divide the part of one level of accounts among its rows, and theirs among the rows below,
-    without recursion.
+    """Divide a part of the machine among the accounts in rows `first` to `end` by raw shares, level
+    by level, and add the results to `shares`.
     """
     todo = [(first, end, part)]
     while todo:
@@ -277,7 +278,7 @@ def _require(where: str, place: dict[str, int]) -> None:
 
 
 def _cells(line: str, mark: str, names: list[str], place: dict[str, int]) -> list[str]:
-    """Cells of a line of Slurm's output; surplus cells belong to the job's name."""
+    """Split a line of sacct's output into cells; surplus cells are joined to the job's name."""
     width = len(names)
     if '"' in line and mark in (",", ";", "\t"):
         quoted = next(csv.reader([line], delimiter=mark), [])
@@ -394,7 +395,8 @@ def _log_of(where: str, reading: _Reading) -> Log:
 
 
 def remarks(log: Log, nodes: Sequence[SlurmNode] = (), unit: str = "cpu") -> Iterator[str]:
-    """Notes on decisions in reading the jobs, and on jobs with needs that are not modeled.
+    """Yield notes on how unusual jobs of a log were counted, and on needs of jobs that are not
+    modeled.
 
     Parameters
     ----------
@@ -431,7 +433,7 @@ def remarks(log: Log, nodes: Sequence[SlurmNode] = (), unit: str = "cpu") -> Ite
 
 
 def _these(log: Log, chosen: list[int]) -> str:
-    """Text with the number of some jobs of a log, and the names of the first."""
+    """Number of the chosen jobs of a log and the names of the first three, as text."""
     names = ", ".join(log.jobs[n] for n in chosen[:3])
     return f"{len(chosen)} ({names}{', ...' if len(chosen) > 3 else ''})"
 
@@ -491,7 +493,9 @@ def _cpus(amounts: Amounts, number: str) -> int:
 
 
 def _tasks(job: str) -> int:
-    """Number of tasks of an array that stand in one line, as 2_[4-5%3] or 7_[1,3,8-20:4]."""
+    """Number of tasks of a job array that one line of sacct stands for, as 2_[4-5%3] or
+    7_[1,3,8-20:4].
+    """
     match = _TASKS.match(job)
     if match is None:
         return 1

@@ -86,11 +86,11 @@ class Unit:
         return self.key.replace("core_hours", "cpu_hours").removesuffix("_hours") + "s"
 
     def whole(self, amounts: Amounts) -> int:
-        """Amount of this unit in a mapping of resources, counted in `parts` and rounded down."""
+        """Amount of this unit's resource in a mapping, in 1/`parts` of the unit, rounded down."""
         return int(self.exact(amounts))
 
     def exact(self, amounts: Mapping[str, Any]) -> Fraction:
-        """Amount of this unit in a mapping of resources, which may be a fraction."""
+        """Amount of this unit's resource in a mapping of resources, as a fraction."""
         return Fraction(amount_of(amounts, self.resource))
 
     @property

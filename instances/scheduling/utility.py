@@ -108,8 +108,8 @@ def units_done(
 
 
 def rates(instance: Scheduling, machine: npt.ArrayLike | None = None) -> Integers | None:
-    """Units of work (j,) that each job does in a unit of time: its processors, or its machine's
-    speed; None if all do one.
+    """Units of work (j,) that each job does in a unit of time: its number of processors, or the
+    speed of its machine; None if every job does one.
 
     Parameters
     ----------

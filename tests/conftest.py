@@ -63,9 +63,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_collection_finish() -> None:
-    """What was imported stays to the end: the garbage collector never looks at it, and seldom at
-    the rest.
-    """
+    """Exclude imported objects from garbage collection, and collect seldom."""
     gc.collect()
     gc.freeze()
     gc.set_threshold(20_000)
@@ -113,9 +111,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.fixture(autouse=True)
 def _signals_are_given_back() -> Iterator[None]:
-    """A test may call the command's entry in this process, which takes the signals over for
-    good.
-    """
+    """Restore the signal handlers that a command called in this process replaces."""
     before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
     hook = sys.unraisablehook
     yield
@@ -132,9 +128,7 @@ def files_as_before(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def in_this_process(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The command's comparisons run their cells here: a process of its own takes a second to load
-    what is loaded here already.
-    """
+    """Run the cells of the `compare` command in this process, without starting another one."""
     from cotenant.analysis.run import compare
     from cotenant.analysis.run.runners import rows_here
 
@@ -201,13 +195,13 @@ def not_installed(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
 
 @pytest.fixture(scope="session")
 def reference() -> ModuleType:
-    """Brute force over agents (support/oracles/colocation.py)."""
+    """Enumeration oracles of colocation (support/oracles/colocation.py)."""
     return brute_force
 
 
 @pytest.fixture(scope="session")
 def brute() -> ModuleType:
-    """Brute force for packing (support/oracles/packing.py)."""
+    """Enumeration oracles of packing (support/oracles/packing.py)."""
     module: ModuleType = packing_brute_force
     return module
 

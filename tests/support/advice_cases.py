@@ -99,9 +99,7 @@ def spreads_over_nodes(seed: int) -> Iterator[Claim]:
 
 
 def _losing(state: ClusterState) -> Iterator[Claim]:
-    """Claims on the loss of a node: where its pods go, and that no more can be placed, against
-    every placement.
-    """
+    """Claims on the loss of a node, against every placement of its pods elsewhere."""
     cases = [(without(state, loss.hosts), loss) for loss in safe(state).steps]
     for lost, loss in cases:
         if len(state.nodes) ** len(loss.pods) > MOST_PLACEMENTS or not loss.pods:
@@ -118,7 +116,7 @@ def _losing(state: ClusterState) -> Iterator[Claim]:
 
 
 def _repairing(state: ClusterState) -> Iterator[Claim]:
-    """The fewest moves to a placement in which nothing is broken."""
+    """Claims on the fewest moves to a placement without broken rules."""
     found, anywhere = repair(state), len(state.nodes)
     broken = Scheduler(state).broken()
     yield "what is broken", bool(found.broken) == bool(broken), (found.broken, broken)
@@ -157,7 +155,7 @@ def _filters(content: dict[str, Any], state: ClusterState) -> Iterator[Claim]:
 
 
 def _against_placements(state: ClusterState, advice: Answer) -> Iterator[Claim]:
-    """The bound, and the fewest nodes and moves with the pinned pods where they are.
+    """Claims on the lower bound, and on the fewest nodes and moves while pinned pods stay.
 
     A rule that is broken now is left broken, its pods pinned, or all such rules are mended: the
     advice is the best of the two.
@@ -247,7 +245,7 @@ def _jointly(rng: np.random.Generator, state: ClusterState) -> Iterator[Claim]:
 
 
 def _new_pods(rng: np.random.Generator, state: ClusterState) -> Iterator[Claim]:
-    """Whether pods that run nowhere fit after moves, and which nodes to buy for them."""
+    """Claims on whether pending pods fit after moves, and on the nodes to buy for them."""
     movable = [n for n, pod in enumerate(state.pods) if pod.role is Role.MOVABLE]
     out = set(rng.permutation(movable)[: rng.integers(1, 3)].tolist())
     large = 500 * int(rng.integers(3, 10))
@@ -334,7 +332,7 @@ def _cheapest(
 
 
 def _counts_others(state: ClusterState) -> bool:
-    """Whether a spread counts pending pods that do not carry it: they may come after its own."""
+    """Whether a spread counts schedulable pods that do not have this spread themselves."""
     return any(
         spread not in pod.spread and selects(spread.selector, pod.labels)
         for pod in state.pods
@@ -344,7 +342,7 @@ def _counts_others(state: ClusterState) -> bool:
 
 
 def _draining(state: ClusterState, *names: str) -> Iterator[Claim]:
-    """Whether nodes can be emptied, and with how few moves, against every placement."""
+    """Claims on whether nodes can be emptied, and on the fewest moves to empty them."""
     found, anywhere = drain(state, *names), len(state.nodes)
     state = cordoned(state, names)
     if found.impossible.startswith("whatever else moves"):

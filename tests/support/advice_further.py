@@ -16,7 +16,7 @@ REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 
 
 def claim(name: str, volume: str = "", mode: str = "ReadWriteOnce", **spec: Any) -> Item:
-    """A claim, bound to a volume where one is named."""
+    """Persistent volume claim, bound to a volume if one is named."""
     spec |= {"accessModes": [mode], **({"volumeName": volume} if volume else {})}
     about = {"name": name, "namespace": "shop"}
     return {"kind": "PersistentVolumeClaim", "metadata": about, "spec": spec}
@@ -29,9 +29,7 @@ def volume(name: str, labels: Item | None = None, **spec: Any) -> Item:
 
 
 def csi_node(name: str, driver: str, count: int, plugins: str = "") -> Item:
-    """CSINode with the maximum number of volumes of a driver, and the plugins that migrate
-    to it.
-    """
+    """CSINode with a driver's maximum number of volumes and the list of migrated plugins."""
     notes = {"storage.alpha.kubernetes.io/migrated-plugins": plugins}
     drivers = [{"name": driver, "allocatable": {"count": count}}]
     return {"kind": "CSINode", "metadata": {"name": name, "annotations": notes},
@@ -52,7 +50,7 @@ def further(rng: np.random.Generator, content: Item) -> None:
 
 
 class _Draw:
-    """Objects of a List, and the constraints drawn for them."""
+    """Random generator of further constraints in a Kubernetes List."""
 
     def __init__(self, rng: np.random.Generator, content: Item) -> None:
         self.rng, self.items = rng, content["items"]
@@ -295,7 +293,9 @@ class _Draw:
             pod["spec"].setdefault("affinity", {})[which] = {REQUIRED: terms}
 
     def residents(self) -> None:
-        """Daemons that keep pods away, and pods that keep away from daemons."""
+        """Draw anti-affinity terms of daemon pods against other pods, and of other pods against
+        daemons.
+        """
         for pod in self.pods:
             if pod in self.free or self.maybe(0.3):
                 continue

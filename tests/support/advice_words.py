@@ -17,11 +17,11 @@ def lines_of(answer: Answer, details: bool = False) -> list[str]:
 
 
 def most_after(found: Answer) -> int:
-    """So many of the pods of a fit can be placed after any moves, at most."""
+    """Upper bound on the number of pending pods of a fit that can be placed after any moves."""
     return len(found.pods) - int(found.waits.bound)
 
 
 def written(folder: Path, content: Any, name: str = "state.json") -> str:
-    """A file of a text, or of JSON."""
+    """Write a text, or a value as JSON, to a file."""
     (folder / name).write_text(content if isinstance(content, str) else json.dumps(content))
     return str(folder / name)

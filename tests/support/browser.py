@@ -70,7 +70,7 @@ def shared_browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser
 
 @pytest.fixture
 def without_scripts(shared_browser: Browser) -> Iterator[Browser]:
-    """The same, with the scripts of pages off."""
+    """Shared browser with the scripts of pages turned off."""
     command = "Emulation.setScriptExecutionDisabled"
     shared_browser.execute_cdp_cmd(command, {"value": True})
     yield shared_browser

@@ -52,7 +52,7 @@ class Asked:
 
 
 def width(job: Asked, unit: str) -> Fraction:
-    """Amount of the unit that a job holds."""
+    """Amount of a unit (CPUs, GPUs, GiB or billing) that a job holds."""
     kind = unit.removeprefix("kueue").removeprefix("gpu").removeprefix(":")
     gpus = {"": job.a + job.b, "a": job.a}.get(kind, 0)
     others: dict[str, Any] = {
@@ -64,7 +64,7 @@ def width(job: Asked, unit: str) -> Fraction:
 
 
 def drawn(rng: np.random.Generator, unit: str) -> tuple[list[Asked], int]:
-    """Jobs of so many accounts, of which at least one holds some of the unit."""
+    """Random jobs of two or three accounts, of which at least one job holds some of the unit."""
     k = int(rng.integers(2, 4))
     while True:
         jobs = []

@@ -39,7 +39,7 @@ class SimulatedMachines:
         return self._machines
 
     def lose(self, machine: str) -> list[Ended]:
-        """Lose what a machine runs."""
+        """End the groups that run on a lost machine, with an error."""
         lost = [group for group, entry in self._running.items() if entry[1] == machine]
         return [self._ended(group, f"{machine} was lost") for group in lost]
 

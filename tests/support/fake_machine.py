@@ -81,5 +81,5 @@ class SimulatedMachine:
 
 
 def simulated_jobs(count: int, agents: int = 2) -> list[Job]:
-    """The jobs that such a machine runs."""
+    """Jobs for the simulated machine, with `agents` agents each."""
     return [Job(str(index), ("true",), count=agents) for index in range(count)]

@@ -7,7 +7,7 @@ from typing import Any
 
 
 def interrupted(*given: object, **options: object) -> Any:
-    """End with Ctrl-C at once."""
+    """Engine or function that raises KeyboardInterrupt."""
     raise KeyboardInterrupt
 
 

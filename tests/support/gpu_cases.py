@@ -66,7 +66,7 @@ def random_gpu_list(rng: np.random.Generator) -> dict[str, Any]:
 def _placements(
     content: dict[str, Any], topology: str, stay: set[str], reached: bool
 ) -> list[Goals] | None:
-    """The goals of all placements of a gang, of every domain; None where they are too many."""
+    """Goals of every placement of a gang within one topology domain; None if there are too many."""
     domains = {item["metadata"]["labels"].get(topology) for item in content["items"]
                if item["kind"] == "Node"}  # fmt: skip
     found: list[Goals] = []
@@ -158,7 +158,7 @@ def _admitted(
 
 
 def _only(content: dict[str, Any], topology: str, value: str) -> dict[str, Any]:
-    """The state in which no other node has a domain."""
+    """Cluster state in which only nodes of one topology domain keep the domain's label."""
     narrowed = copy.deepcopy(content)
     for item in narrowed["items"]:
         if item["kind"] == "Node" and item["metadata"]["labels"].get(topology) != value:

@@ -32,7 +32,7 @@ Group = tuple[int, tuple[int, ...]]
 
 
 class Counted:
-    """An instance by enumeration.
+    """Enumeration of the groupings of an instance, with their penalties and blocking groups.
 
     `loss(place, types)` is what each member of a group loses, None when it is forbidden.
     """
@@ -105,17 +105,17 @@ class Counted:
         return found
 
     def lost(self, group: Group) -> tuple[Fraction, ...]:
-        """Penalty of each member of a feasible group."""
+        """Penalty of each member of an allowed group."""
         found = self.loss(*group)
         assert found is not None
         return found
 
     def total(self, made: tuple[Group, ...]) -> Fraction:
-        """Total penalty of all jobs."""
+        """Total penalty of all jobs in a grouping."""
         return sum((lost for group in made for lost in self.lost(group)), Fraction(0))
 
     def gains(self, made: tuple[Group, ...]) -> Iterator[Fraction]:
-        """For each set of jobs that could form a group: the least gain of a member."""
+        """Least gain of a member, for each set of jobs that could form a group."""
         instance = self.instance
         alike = instance.alike.tolist()
         for index, seats in enumerate(instance.seats.tolist()):
@@ -137,7 +137,7 @@ class Counted:
         return sum(gain > least for gain in self.gains(made))
 
     def least_alpha(self, made: tuple[Group, ...]) -> Fraction:
-        """The least alpha at which nobody blocks."""
+        """Least alpha at which no group blocks a grouping."""
         return max([Fraction(0), *self.gains(made)])
 
     def swaps(self, made: tuple[Group, ...], alpha: float) -> int:
@@ -176,7 +176,7 @@ def machines_of(grouping: Grouping) -> tuple[Group, ...]:
 
 
 def small(rng: np.random.Generator) -> Groups:
-    """A random instance of at most nine jobs: any model, one or two classes, forbidden groups."""
+    """Random groups instance of at most nine jobs, by any model, with one or two classes."""
     types, jobs = int(rng.integers(1, 6)), int(rng.integers(2, 10))
     count = np.bincount(rng.integers(types, size=jobs), minlength=types)
     model = rng.choice(["additive", "pressure", "table"], p=[0.5, 0.35, 0.15])
@@ -224,7 +224,7 @@ def small(rng: np.random.Generator) -> Groups:
 
 
 def wrongs(seed: int, limits: CoreLimits | None = None) -> Iterator[str]:
-    """Errors in the answers to a small instance."""
+    """Differences between the group methods and enumeration on a random small instance."""
     rng = np.random.default_rng(seed)
     try:
         instance = small(rng)
@@ -250,7 +250,7 @@ def wrongs(seed: int, limits: CoreLimits | None = None) -> Iterator[str]:
 def _counts(
     instance: Groups, counted: Counted, made: tuple[Group, ...], alpha: float
 ) -> Iterator[str]:
-    """The counters of a grouping."""
+    """Differences between the package's metrics of a grouping and those by enumeration."""
     width = max(len(types) for _, types in made)
     rows = [[*types, *[-1] * (width - len(types))] for _, types in made]
     grouping = Grouping(rows, [place for place, _ in made], [1] * len(made))
@@ -273,7 +273,7 @@ def _exact(
     alpha: float,
     limits: CoreLimits | None,
 ) -> Iterator[str]:
-    """Every level of the exact methods."""
+    """Differences between the levels of the exact group methods and enumeration."""
     least = min(every.values())
     stable = [made for made, enough in every.items() if enough <= _fraction(alpha)]
     at_least = [made for made, enough in every.items() if enough == least]

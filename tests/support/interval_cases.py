@@ -33,7 +33,7 @@ FEW_TYPES = 2
 
 @dataclass(frozen=True)
 class Case:
-    """An instance and the whole numbers it was made of."""
+    """Colocation instance with penalty intervals, and the integers it was made of."""
 
     instance: Colocation
     low: np.ndarray
@@ -43,12 +43,12 @@ class Case:
 
     @property
     def least_gain(self) -> float:
-        """Alpha as the decimal that it is."""
+        """Alpha as a decimal (the integer over `UNIT`)."""
         return self.alpha / UNIT
 
 
 def draw(rng: np.random.Generator) -> Case | None:
-    """At most eight agents: ties, wide and empty intervals, forbidden pairs, room to be alone."""
+    """Random colocation case of at most eight agents with penalty intervals; None if it is invalid."""
     different = rng.random() < 0.25
     types = int(rng.integers(2, 7 if different else 5))
     count = np.ones(types, dtype=int) if different else rng.integers(0, 5, types)
@@ -93,9 +93,8 @@ def pairings(instance: Colocation) -> list[tuple[np.ndarray, Pairing]]:
 
 
 def blocking(case: Case, mate: np.ndarray, alpha: int | None = None) -> tuple[int, int, int, bool]:
-    """Pairs of agents that block in every matrix of the box, in the measured one, in some matrix;
-    and whether the pairing is stable for every corner of the box (the entries a pair looks at,
-    where the box has many).
+    """Number of pairs of agents that block for certain, as measured and possibly, and whether the
+    pairing is stable for every matrix within the intervals.
     """
     instance, kind = case.instance, case.instance.agent_types()
     least = case.alpha if alpha is None else alpha
@@ -140,7 +139,7 @@ def _blocks(
 
 
 def advised_agents_and_pairs(advice: tuple[Advice, ...]) -> tuple[int, int]:
-    """Number of agents advised to break away, and number of their pairs."""
+    """Number of agents advised to break away, and number of blocking pairs that they form."""
     agents = sum(entry.agents for entry in advice if entry.action == "break away")
     pairs = sum(entry.agents * other.willing for entry in advice for other in entry.alternatives)
     return agents, pairs // 2
@@ -201,7 +200,7 @@ def _compare_solved(
 def _compare_robust(
     case: Case, every: list[tuple[np.ndarray, Pairing]], shares: ShareLimits
 ) -> Counter[str]:
-    """The least alpha over all pairings, each by its own least alpha."""
+    """Compare `robust_alpha` with the least alpha of every pairing."""
     instance = case.instance
     least = [stable_alpha(instance, pairing, "possible") for _, pairing in every]
     for (mate, _), own in zip(every, least, strict=True):

@@ -72,7 +72,9 @@ def workload(
     gpus: int = 1, version: str = "v1beta2", flavor: str = "a100", past: int = 0,
     evicted: int | None = None, requeued: int | None = None,
 ) -> Object:  # fmt: skip
-    """A Workload: `past` seconds of runs that ended in an eviction, which is true from `evicted`."""
+    """Kueue workload whose evicted runs took `past` seconds; its condition Evicted holds from
+    `evicted` on.
+    """
     requests = {"cpu": "500m", GPU: str(gpus)}
     container = {"name": "main", "resources": {"requests": requests}}
     template = {"spec": {"containers": [container], "restartPolicy": "Never"}}

@@ -100,13 +100,15 @@ class MarketTruth:
 
     @cached_property
     def answers(self) -> list[tuple[bool, list[Fraction]]]:
-        """Of divisions in eighths whether all cores are whole, and the utilities."""
+        """Whether all cores are integers, and the utilities, for each division of capacities in
+        eighths.
+        """
         every = self.divisions(PARTS)
         return [(all(n.denominator == 1 for n in one), self.utilities(one)) for one in every]
 
     @cached_property
     def ratios(self) -> list[list[Fraction]]:
-        """Ratios of all users for each division of integer cores."""
+        """Utility ratios of all users for each division of integer cores."""
         return [self.ratios_of(own) for whole, own in self.answers if whole]
 
     def _worth(self, job: int, cores: Fraction) -> Fraction:
@@ -122,11 +124,11 @@ class MarketTruth:
         return total
 
     def ratios_of(self, utility: list[Fraction]) -> list[Fraction]:
-        """The ratios to the endowments' utilities, in order."""
+        """Ratios of utilities to those of the endowments, in ascending order."""
         return sorted(utility[i] / self.fair[i] for i in self.active)
 
     def welfare(self, utility: list[Fraction]) -> float:
-        """The Nash welfare."""
+        """Nash welfare of given utilities."""
         if any(utility[i] == 0 for i in self.active):
             return 0.0
         total = sum(self.budget[i] for i in self.active)
@@ -135,7 +137,7 @@ class MarketTruth:
         )
 
     def lie(self, proof: dict[str, Any]) -> str:
-        """False statement of an accepted proof; "" if there is none."""
+        """Description of a false statement of an accepted market proof; "" if there is none."""
         claims = [proof["claim"], *(level["claim"] for level in proof["levels"])]
         document = proof["witness"]["cores"]
         cores = [Fraction(n, document["over"]) for n in document["numbers"]]

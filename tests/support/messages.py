@@ -60,14 +60,16 @@ collected: set[tuple[str, str]] = set()
 
 @dataclass
 class Messages:
-    """The approved messages of the file whose test runs, and those it has shown so far."""
+    """Approved messages of the file whose test runs, and the messages that it has shown so far."""
 
     approved: set[str]
     shown: set[str] = field(default_factory=set)
     approve: bool = False
 
     def compare(self, text: str) -> None:
-        """Expect a message to be approved; show the difference to the nearest one that is."""
+        """Fail unless a message is approved, with the difference to the most similar approved
+        message.
+        """
         seen = normalized(text)
         self.shown.add(seen)
         if self.approve or seen in self.approved:
@@ -93,7 +95,9 @@ def refused(
 
 
 def approved(text: str | Iterable[str]) -> None:
-    """Expect a text, or several, to be the approved one; how its lines are broken is left out."""
+    """Assert that a text, or lines joined to one, equals an approved message except for line
+    breaks.
+    """
     whole = text if isinstance(text, str) else "\n".join(text)
     current.compare(" ".join(normalized(whole).split()))
 
@@ -120,7 +124,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
-    """Collect what a test shows; it is kept when the test passes."""
+    """Collect the messages that a test shows; they are kept if it passes."""
     name = item.path.name
     current.approve = item.config.getoption("--approve")
     current.approved, current.shown = set(_approved.get(name, ())), set()

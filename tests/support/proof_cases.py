@@ -24,9 +24,7 @@ Pairs = tuple[tuple[int, int], ...]
 
 
 def drawn(seed: int, most: int = 8, distinct: bool = False) -> dict[str, Any] | None:
-    """A document of some agents of few types, penalties of two digits so that ties are common; None
-    for one without answer.
-    """
+    """Random colocation document of few types with many ties; None if it has no pairing."""
     rng = random.Random(seed)
     size = most if distinct else rng.randint(1, 4)
     count = [1] * size if distinct else [rng.randint(0, 3) for _ in range(size)]
@@ -59,14 +57,14 @@ def drawn(seed: int, most: int = 8, distinct: bool = False) -> dict[str, Any] | 
 
 
 def drawn_with_types() -> dict[str, Any]:
-    """Six agents of four types, of whom two block whatever is done."""
+    """Document of six agents of four types for which every pairing has a blocking pair."""
     rows = [[0.9, 0.6, 0.6, 0.1], [0.8, 0.7, 0.5, 0.4], [0.8, 0.3, 0.4, 0.6], [0.9, 0.3, 0.2, 0.6]]
     count = [3, 1, 1, 1]
     return {"cotenant": 1, "problem": "colocation", "name": "few", "penalty": rows, "count": count}
 
 
 def few(number: int) -> list[dict[str, Any]]:
-    """So many documents of types of which some pairs block whatever is done."""
+    """`number` documents of few types for which every pairing has a blocking pair."""
     documents: list[dict[str, Any]] = []
     for seed in itertools.count():
         rng = random.Random(seed)
@@ -86,7 +84,7 @@ def few(number: int) -> list[dict[str, Any]]:
 
 
 def nobody(number: int) -> list[dict[str, Any]]:
-    """So many documents of which no pairing is an answer, though everybody has somebody."""
+    """`number` documents without a feasible pairing although every agent has an allowed partner."""
     documents: list[dict[str, Any]] = []
     for seed in itertools.count():
         if len(documents) == number:
@@ -108,7 +106,7 @@ def nobody(number: int) -> list[dict[str, Any]]:
 
 
 def cases(number: int, start: int = 0, **options: Any) -> list[dict[str, Any]]:
-    """So many drawn documents."""
+    """`number` random colocation documents that have a pairing."""
     documents: list[dict[str, Any]] = []
     while len(documents) < number:
         document = drawn(start, **options)
@@ -147,7 +145,7 @@ def instance_of_document(document: dict[str, Any]) -> Any:
 
 
 def answers(document: dict[str, Any]) -> Iterator[Pairs]:
-    """Every feasible answer, agent by agent; none where an agent has nobody."""
+    """Every pairing of the agents of a document; nothing if the document is invalid."""
     with suppress(InvalidInstance):
         for partner in brute.pairings(instance_of_document(document)):
             yield tuple((i, max(i, j)) for i, j in enumerate(partner) if j < 0 or i < j)
@@ -181,7 +179,7 @@ class Truth:
 
 
 def witness(document: dict[str, Any], pairs: Pairs) -> dict[str, Any]:
-    """The answer over types, as a proof shows it."""
+    """Witness of a proof for an answer by agents: numbers of pairs and of jobs alone by type."""
     kind = brute.agents_of(instance_of_document(document))
     pair = Counter(tuple(sorted((kind[i], kind[j]))) for i, j in pairs if i != j)
     single = Counter(kind[i] for i, j in pairs if i == j)

@@ -38,7 +38,7 @@ NOTHING = Outcome(None, None, Status.UNKNOWN)
 
 
 def content_of(given: Instance | Document) -> bytes:
-    """The file of an instance, or of its document."""
+    """Bytes of an instance file, made from an instance or from its document."""
     if isinstance(given, Instance):
         head = {"cotenant": 1, "problem": given.problem, "name": given.name}
         given = {**head, **to_json_value(given.document())}
@@ -52,7 +52,7 @@ def task_of(
     method: str = "",
     **options: Any,
 ) -> Task:
-    """Producer's input."""
+    """Task of a proof's producer for an instance and an outcome of its method."""
     content = content_of(given)
     instance = given if isinstance(given, Instance) else instance_of(given, content.decode(), None)  # type: ignore[arg-type]
     return Task.of(content, instance, method, options, outcome, clock or Clock())
@@ -99,11 +99,11 @@ class Proved:
 
     @property
     def bound(self) -> Fraction:
-        """The same."""
+        """Claimed bound of the first level."""
         return Fraction(self.document["claim"]["bound"])
 
     def judge(self, proof: Document) -> str:
-        """Verdict of the verifier on another proof of the instance."""
+        """Verdict of the verifier on a given proof document for this instance."""
         return judged(self.content, proof)
 
     def refuses(self, change: Callable[[Document], object], *, approved: bool = False) -> None:
@@ -119,9 +119,7 @@ class Proved:
 def proved(
     given: Instance | Document, method: str, outcome: Outcome | None = None, **options: Any
 ) -> Proved:
-    """The accepted proof of what a method (or this outcome) says of an instance, or of a document,
-    which has twenty seconds to be solved.
-    """
+    """Accepted proof of a method's answer, or of a given outcome, for an instance or its document."""
     task = task_of(given, **options)
     instance, limit = task.instance, None if isinstance(given, Instance) else 20.0
     outcome = outcome or solve(instance, method, time_limit=limit, **options)

@@ -39,7 +39,7 @@ class Known(Predictor):
 
 
 def lab(path: Path, truth: np.ndarray = TRUTH) -> None:
-    """A store in which every pair was measured, exactly."""
+    """Write a measurement store in which every pair was measured almost exactly."""
     work = [5.0] * len(truth)
     machine = SimulatedMachine(truth, work, noise=1e-4)
     measure(simulated_jobs(len(truth)), path, machine=machine, half_width=0.02)
@@ -99,7 +99,7 @@ Begin = Callable[..., Run]
 
 @pytest.fixture(name="begin")
 def runs_on_the_store(store: Path) -> Iterator[Begin]:
-    """Make a `Run` of jobs and machines on the store."""
+    """Make a `Run` of given jobs and machines on the store."""
     with ExitStack() as open_stores:
         yield partial(Run, open_stores, store)
 

@@ -25,7 +25,7 @@ def small_instance(
     most: int = 3,
     jobs: int = 12,
 ) -> Scheduling:
-    """Up to three (`most`) organizations; some bring no machine, some have no job."""
+    """Random scheduling instance of at most `most` organizations, some without machines or jobs."""
     k, number = int(rng.integers(1, most + 1)), int(rng.integers(1, 6 if tiny else jobs))
     horizon = int(rng.integers(1, 8 if tiny else 16))
     machines = rng.integers(0, 2 if tiny else 4, k)
@@ -91,8 +91,8 @@ def wrongs(seed: int, rules: Sequence[str] = RULES) -> Iterator[str]:
 
 @cache
 def every_outcome(instance: Scheduling) -> frozenset[tuple[int, tuple[int, ...]]]:
-    """(work, psi of each organization) of every schedule that keeps each organization's order;
-    machines may idle.
+    """Units of work and utility of each organization, for every schedule that keeps each
+    organization's order; machines may idle.
     """
     k, horizon, pace = instance.organizations, instance.horizon, instance.pace.tolist()
     queues = [
@@ -101,7 +101,7 @@ def every_outcome(instance: Scheduling) -> frozenset[tuple[int, tuple[int, ...]]
     ]
 
     def worth(start: int, job: int, speed: int) -> tuple[int, int]:
-        """Units of work before the horizon, and what they are worth, moment by moment."""
+        """Units of work of a job before the horizon, and their utility."""
         width, left = int(instance.width[job]), int(instance.processing[job])
         done = [min(speed, max(0, left - speed * age)) * width for age in range(horizon - start)]
         return sum(done), sum(units * (horizon - start - age) for age, units in enumerate(done))
@@ -139,6 +139,6 @@ def every_outcome(instance: Scheduling) -> frozenset[tuple[int, tuple[int, ...]]
 
 
 def best_of_all(instance: Scheduling, objective: str) -> int:
-    """The most units of work, or utility, of `every_outcome`."""
+    """Maximum units of work, or maximum utility, over all schedules."""
     found = every_outcome(instance)
     return max(work if objective == "utilization" else sum(psi) for work, psi in found)

@@ -47,7 +47,7 @@ def age(process: int) -> float:
 
 
 def sleep(name: str, seconds: float, folder: str, penalty: dict[str, float]) -> None:
-    """Do so many seconds' work, at the rate 1 - penalty beside another; several add up.
+    """Work for `seconds` at the rate 1 - penalty while other sleepers run; penalties add up.
 
     What an interpreter takes to start is work too, and slowed as the rest: the time for which
     another was there before it could be seen is made up for when it is.
@@ -72,7 +72,7 @@ def sleep(name: str, seconds: float, folder: str, penalty: dict[str, float]) -> 
 
 
 def main() -> None:
-    """Be such a job."""
+    """Run a sleeper job with the name, seconds and folder of the command line."""
     name, seconds, folder, *others = sys.argv[1:]
     pairs = (text.rpartition("=") for text in others)
     sleep(name, float(seconds), folder, {other: float(text) for other, _, text in pairs})

@@ -18,7 +18,9 @@ from support.oracles.accelerators import Jobs
 
 
 def drawn(seed: int, most_jobs: int = 5) -> Accelerators:
-    """Up to so many jobs of up to three types on up to three kinds of devices."""
+    """Random accelerator instance of at most `most_jobs` jobs, three types and three kinds of
+    devices.
+    """
     rng = np.random.default_rng(seed)
     types, kinds = int(rng.integers(1, 4)), int(rng.integers(1, 4))
     count = np.ones(types, dtype=int)
@@ -56,7 +58,7 @@ CLOSE = 1e-9
 
 
 def optima(instance: Accelerators) -> dict[str, Fraction | None]:
-    """By method, what programs of every job give."""
+    """Optimal objective value by method, from programs over every job in fractions."""
     jobs = Jobs(instance)
     return {
         "max-min": jobs.max_min(),
@@ -69,7 +71,7 @@ def optima(instance: Accelerators) -> dict[str, Fraction | None]:
 
 
 def wrongs(instance: Accelerators) -> Iterator[str]:
-    """Differences between exact methods and programs over every job in fractions."""
+    """Differences between exact accelerator methods and programs over every job in fractions."""
     jobs = Jobs(instance)
     for name, least, best in (
         *((name, None, best) for name, best in optima(instance).items()),
@@ -89,8 +91,8 @@ def wrongs(instance: Accelerators) -> Iterator[str]:
 
 
 def finish_time_wrongs(instance: Accelerators, jobs: Jobs) -> Iterator[str]:
-    """The same of the least finish-time ratio, which need not be a fraction: all jobs can have a
-    little more, and not a little less.
+    """Differences between the finish-time result and the least ratio: a slightly larger ratio is
+    feasible for all jobs, and a slightly smaller one is not.
     """
     result = cotenant.solve(instance, "finish-time")
     if result.status != "optimal" or result.objective > 1 + CLOSE:
@@ -102,7 +104,7 @@ def finish_time_wrongs(instance: Accelerators, jobs: Jobs) -> Iterator[str]:
 
 
 def leximin_wrongs(instance: Accelerators) -> Iterator[str]:
-    """The same of the throughput of every job by leximin."""
+    """Differences between the leximin throughput of every job and the oracle's."""
     result = cotenant.solve(instance, "leximin")
     if {result.status, *(level["status"] for level in result.certificate["levels"])} != {"optimal"}:
         yield f"leximin: {result.status}, {result.certificate['levels']}"

@@ -73,7 +73,7 @@ def crowd(types: int, each: int, seed: int = 0) -> Colocation:
 
 
 def spread(instance: Colocation, types: int) -> tuple[Colocation, np.ndarray]:
-    """The same agents as of so many types, most of which have none; and where its own types are."""
+    """Instance with many types without agents added, and the indices of its own types in it."""
     places = np.linspace(0, types - 1, instance.types).astype(int)
     penalty, count = np.random.default_rng(0).random((types, types)), np.zeros(types)
     penalty[np.ix_(places, places)], count[places] = instance.penalty, instance.count
@@ -85,12 +85,14 @@ def spread(instance: Colocation, types: int) -> tuple[Colocation, np.ndarray]:
 
 
 def gap() -> Packing:
-    """Thirty items whose relaxation needs 8 bins, and which need 9."""
+    """Bin packing instance of thirty items with an integer optimum of 9 and a relaxation bound of
+    8.
+    """
     return caprara_toth(number=1, items=30, rng=np.random.default_rng(135))
 
 
 def shared(seed: int) -> Packing:
-    """Two or three servers for users with unlimited or capped requests."""
+    """Random packing instance of two or three servers with unlimited or limited requests."""
     rng = np.random.default_rng(seed)
     instance = packing(seed)
     caps = np.where(rng.random(instance.types) < 0.6, np.inf, rng.integers(0, 4, instance.types))
@@ -106,12 +108,12 @@ def shared(seed: int) -> Packing:
 
 
 def largest_least_share(instance: Packing) -> Fraction:
-    """Over all placements."""
+    """Best value over all placements."""
     return leximin(instance)[0]
 
 
 def most_utilization(instance: Packing) -> Fraction:
-    """Over all placements."""
+    """Maximum utilization over all placements."""
     number = instance.server_count.astype(int)[:, None]
     space = [int(n) for n in (instance.initial_capacity * number).sum(axis=0)]
     busy = [int(n) for n in ((instance.initial_capacity - instance.capacity) * number).sum(axis=0)]
@@ -125,7 +127,7 @@ def most_utilization(instance: Packing) -> Fraction:
 
 
 def admission(seed: int) -> Admission:
-    """Up to five jobs on up to three VMs, with round speeds."""
+    """Random admission instance of at most five jobs and three VMs with speeds of one decimal."""
     rng = np.random.default_rng(seed)
     machines, types, jobs = (int(n) for n in rng.integers([1, 1, 2], [4, 4, 6]))
     return Admission(
@@ -137,7 +139,7 @@ def admission(seed: int) -> Admission:
 
 
 def most_speed(instance: Admission, jobs: tuple[int, ...], cores: np.ndarray) -> float:
-    """Maximum total speed of some jobs on one VM: threads matched with cores."""
+    """Maximum total speed of given jobs on one VM by a matching of threads and cores."""
     places = np.repeat(np.arange(instance.types), cores)
     threads = np.repeat(jobs, instance.threads[list(jobs)]).astype(int)
     if not len(places) or not len(threads):
@@ -147,7 +149,7 @@ def most_speed(instance: Admission, jobs: tuple[int, ...], cores: np.ndarray) ->
 
 
 def most_total_speed(instance: Admission) -> float:
-    """The most_total_speed total speed, over all ways to hand jobs to VMs."""
+    """Maximum total speed over all assignments of jobs to VMs."""
     best = 0.0
     for where in itertools.product(range(instance.machines), repeat=instance.jobs):
         sets = [tuple(j for j, v in enumerate(where) if v == vm) for vm in range(instance.machines)]
@@ -190,7 +192,7 @@ def few_jobs(seed: int) -> Scheduling:
 
 
 def numa(seed: int) -> Numa:
-    """Two or three processors' worth of uneven data."""
+    """Random NUMA instance of one or two blades with unevenly distributed data."""
     rng = np.random.default_rng(seed)
     blades, rows, columns, kinds = (int(n) for n in rng.integers(1, 3, 4))
     places = blades * rows * columns

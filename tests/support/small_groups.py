@@ -54,15 +54,15 @@ def drawn(seed: int) -> Groups:
 
 
 def every_cost(instance: Groups) -> list[Fraction]:
-    """The mean penalty of every grouping."""
+    """Mean penalty of every grouping of an instance."""
     counted = Counted(instance)
     return [counted.total(made) / instance.jobs for made in counted.groupings()]
 
 
 def different(seed: int, jobs: int | None = None) -> Groups:
-    """Up to seven jobs that all differ, or so many, in pairs: by each model in turn, on one class of
-    machines, on two that are alike or are not, or with some to spare; a type without jobs is among
-    them, some pairs are forbidden, and some jobs of a table lose or gain alone.
+    """Random groups instance of groups of two whose jobs all differ (at most seven, or `jobs`), by
+    each model in turn. One class of machines or two, equal or not, or machines to spare; a type
+    without jobs, forbidden pairs, and jobs of a table that lose or gain alone.
     """
     rng = np.random.default_rng(seed)
     few, jobs = jobs is None, int(rng.integers(2, 8)) if jobs is None else jobs

@@ -45,7 +45,7 @@ def colocation(rng: Random) -> Colocation:
 
 
 def packing(rng: Random) -> Packing:
-    """Requests that are all to be served, or elastic ones on fixed servers."""
+    """Random packing instance with required requests, or with elastic ones on fixed servers."""
     draw = int(rng.integers(4))
     if draw < 2:
         return random_requests(rng, classes=draw + 1, vms=6)
@@ -58,7 +58,7 @@ def market(rng: Random) -> Market:
 
 
 def scheduling(rng: Random) -> Scheduling:
-    """Up to five jobs of up to three organizations, of each kind."""
+    """Random scheduling instance of a random kind with at most five jobs and three organizations."""
     return small_instance(rng, KINDS[int(rng.integers(len(KINDS)))], tiny=True)
 
 
@@ -137,7 +137,7 @@ DRAWN: dict[str, Callable[[Random], Instance]] = {
 
 
 def instances(problem: str) -> strategies.SearchStrategy[Instance]:
-    """Small instances of a problem."""
+    """Hypothesis strategy of small instances of a problem."""
     draw = DRAWN[problem]
     return strategies.integers(0, 10**6).map(lambda seed: draw(np.random.default_rng(seed)))
 
@@ -201,7 +201,7 @@ def _groups(given: Groups, shuffled: Callable[[int], Any]) -> Groups:
 
 
 def _numa(given: Numa, shuffled: Callable[[int], Any]) -> Numa:
-    """Blades are alike."""
+    """NUMA instance with its blades renumbered."""
     share = given.location_share.reshape(given.blades, -1)[shuffled(given.blades)]
     return given.replace(location_share=share.reshape(-1))
 

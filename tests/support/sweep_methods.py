@@ -35,7 +35,7 @@ def sleeps(instance: Colocation, *, note: str) -> Pairing:
 
 
 def stubborn(instance: Colocation, *, note: str) -> Pairing:
-    """Does not end, and does not listen to Ctrl-C either."""
+    """Method that never ends and ignores Ctrl-C."""
     while True:
         try:
             if not Path(note).exists():
@@ -78,7 +78,7 @@ def leaves(instance: Colocation) -> Pairing:
 
 
 def is_killed(instance: Colocation) -> Pairing:
-    """Is ended from outside."""
+    """Method whose process is killed."""
     os.kill(os.getpid(), signal.SIGKILL)
     raise AssertionError
 
@@ -95,7 +95,7 @@ def spoils(instance: Colocation) -> Pairing:
 
 
 def shouts(instance: Colocation) -> Pairing:
-    """Prints on every stream, and reads."""
+    """Method that prints on every stream and finds its standard input empty."""
     print("noise" * 10_000, flush=True)
     os.write(1, b"more noise\n")
     assert sys.stdin.read() == ""
@@ -103,20 +103,22 @@ def shouts(instance: Colocation) -> Pairing:
 
 
 def waits_for_a_loss(instance: Colocation, *, rng: np.random.Generator, note: str) -> Pairing:
-    """Says where it runs, waits until a worker was killed, and answers by its seed."""
+    """Method that writes its process to a note, waits until a worker was killed, and answers by its
+    seed.
+    """
     said(f"{note}-{time.monotonic_ns()}", f"{os.getppid()}")
     waited_for(Path(f"{note}.killed"))
     return in_order(instance, rng=rng)
 
 
 def takes_all_memory(instance: Colocation) -> Pairing:
-    """Asks for more than there is."""
+    """Method that allocates more memory than any machine has."""
     np.zeros(2**58)
     raise AssertionError
 
 
 def tells_its_cores(instance: Colocation, *, rng: np.random.Generator) -> Pairing:
-    """Fails, and says how many cores it may use."""
+    """Method that fails with a message that names the number of cores it may use."""
     raise CotenantError(f"{os.environ[VARIABLE]} cores")
 
 
@@ -144,7 +146,7 @@ def waited_for(note: Path, seconds: float = 600.0, *, whole: Callable[[str], Any
 
 
 def gone(process: int, seconds: float = 600.0) -> bool:
-    """Whether a process ends within so many seconds."""
+    """Whether a process ends within `seconds`."""
     end = time.monotonic() + seconds
     status = Path(f"/proc/{process}/stat")
     while time.monotonic() < end:

@@ -51,7 +51,7 @@ def settings_file(folder: Path, **values: object) -> list[str]:
 
 @contextmanager
 def sent_to(target: int, number: int, name: str) -> Iterator[None]:
-    """Have a file descriptor, and the stream of that name, write to another one's file."""
+    """Redirect a file descriptor and the stream of that name to the file of another descriptor."""
     getattr(sys, name).flush()
     keep = os.dup(number)
     os.dup2(target, number)
@@ -67,7 +67,7 @@ def sent_to(target: int, number: int, name: str) -> Iterator[None]:
 
 
 class Terminal(io.StringIO):
-    """A stream that says that somebody watches."""
+    """Text stream that claims to be a terminal."""
 
     def isatty(self) -> bool:
         return True

@@ -21,7 +21,7 @@ def written(value: float) -> Fraction:
 
 
 class Jobs:
-    """An instance of few jobs, one by one."""
+    """Sharing of devices among the jobs of an instance, as linear programs in fractions."""
 
     def __init__(self, instance: Accelerators) -> None:
         self.given = instance
@@ -47,7 +47,9 @@ class Jobs:
         return {one: written(rates[0]), two: written(rates[1])}
 
     def proportional(self, job: int) -> Fraction:
-        """Throughput in time divided over the kinds as devices are."""
+        """Throughput of a job whose time is divided over device kinds in proportion to their
+        numbers.
+        """
         t, given = self.type[job], self.given
         total = Fraction(0)
         for kind, devices in enumerate(given.devices.tolist()):
@@ -56,7 +58,7 @@ class Jobs:
         return total / int(given.devices.sum())
 
     def isolated(self, job: int) -> Fraction:
-        """Throughput in 1/n of the cluster."""
+        """Throughput of a job in 1/n of the cluster, n being the number of jobs."""
         workers = int(self.given.workers[self.type[job]])
         part = Fraction(int(self.given.devices.sum()), self.number * workers)
         return min(part, Fraction(1)) * self.proportional(job)
@@ -74,8 +76,8 @@ class Jobs:
         raised: Sequence[Fraction],
         top: int = 0,
     ) -> tuple[Fraction, list[Fraction]] | None:
-        """Minimum sum of `cost` (per placement) minus `top` theta such that each job has at least
-        its floor plus theta times `raised`, with the throughputs; None if infeasible.
+        """Minimum sum of `cost` over placements minus `top` times theta such that each job has at
+        least its floor plus theta times `raised`, with the throughputs; None if infeasible.
         """
         given, width = self.given, len(self.placements)
         rows, right = list[list[Fraction]](), list[Fraction]()
@@ -116,21 +118,21 @@ class Jobs:
         return value, throughput
 
     def most_ratio(self, unit: Sequence[Fraction]) -> Fraction:
-        """The most theta such that each job has theta times its unit."""
+        """Maximum theta such that the throughput of every job is at least theta times its unit."""
         found = self.solve(lambda *_: Fraction(0), [Fraction(0)] * self.number, unit, 1)
         assert found is not None
         return -found[0]
 
     def max_min(self) -> Fraction:
-        """The most that the worst normalized throughput can be."""
+        """Maximum of the least normalized throughput."""
         return self.most_ratio([self.due(job) for job in range(self.number)])
 
     def hierarchical(self) -> Fraction:
-        """The most of the worst throughput by weights of entities."""
+        """Maximum of the least throughput relative to the share of each job in its entity's weight."""
         return self.most_ratio([self.due_by_entity(job) for job in range(self.number)])
 
     def due_by_entity(self, job: int) -> Fraction:
-        """Throughput of a job that is its part of its entity's weight."""
+        """Throughput that a job is due by its part of its entity's weight."""
         given, t = self.given, self.type[job]
         assert given.entity is not None
         assert given.entity_weight is not None
@@ -139,12 +141,12 @@ class Jobs:
         return self.due(job) * written(given.entity_weight[given.entity[t]]) / total
 
     def makespan(self) -> Fraction:
-        """The soonest that all jobs can have ended."""
+        """Least makespan of all jobs."""
         assert self.given.steps is not None
         return 1 / self.most_ratio([written(self.given.steps[t]) for t in self.type])
 
     def within(self, ratio: Fraction) -> bool:
-        """Whether all jobs can have a finish-time ratio of at most so much."""
+        """Whether a division gives all jobs a finish-time ratio of at most `ratio`."""
         given = self.given
         assert given.steps is not None
         asked = []
@@ -157,7 +159,7 @@ class Jobs:
         return self.most_ratio(asked) >= 1
 
     def most_total(self, least: Fraction) -> Fraction | None:
-        """The most mean normalized throughput where every job has the least; None if none has."""
+        """Maximum mean normalized throughput if every job has at least `least`; None if infeasible."""
         floors = [least * self.due(job) for job in range(self.number)]
         each = [
             Fraction(int(self.given.workers[t])) / (self.proportional(job) * self.number)

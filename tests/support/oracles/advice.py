@@ -12,19 +12,19 @@ from cotenant.cluster.state.state import ClusterState, Role
 
 
 def workers(state: ClusterState, where: dict[int, str]) -> int:
-    """Workers that hold something besides what belongs to their node."""
+    """Number of drainable nodes with a movable or fixed pod."""
     roles = (Role.MOVABLE, Role.FIXED)
     held = {name for n, name in where.items() if state.pods[n].role in roles}
     return sum(node.can_be_drained and node.name in held for node in state.nodes)
 
 
 def present(state: ClusterState) -> dict[int, str]:
-    """Node of every placed pod."""
+    """Name of the node of each placed pod, by index of the pod."""
     return {n: pod.node for n, pod in enumerate(state.pods) if pod.placed}
 
 
 def fewest_reached(state: ClusterState) -> int:
-    """The fewest workers in use of all states that single moves of movable pods lead to."""
+    """Fewest nodes in use in any state that a sequence of moves of single pods can reach."""
     movable = [n for n, pod in enumerate(state.pods) if pod.role is Role.MOVABLE]
     start = present(state)
     best = workers(state, start)
@@ -82,10 +82,10 @@ def joint_placements(
     whole: bool = False,
     emptied: tuple[str, ...] = (),
 ) -> list[Goals]:
-    """The goals of all placements of movable and pending pods in which nothing is broken that was
-    not before, with some pods where they are and some pending ones nowhere. With `reached` no pod
-    that came to a node may be in what is broken; with `strict` no spread either by pods that do not
-    carry it; with `whole` nothing at all; of some nodes all that move must leave.
+    """Goals of every placement of movable and pending pods that breaks no rule kept before, while
+    the pods of `stay` stay and those of `wait` remain pending. With `reached` no pod that came to a
+    node may be in what is broken; with `strict` no spread either by pods that do not carry it; with
+    `whole` nothing at all; of some nodes all that move must leave.
     """
     start = present(state)
     movable = [n for n, pod in enumerate(state.pods) if pod.role is Role.MOVABLE and n not in stay]

@@ -35,7 +35,9 @@ class Cluster:
         self.limits = {name: item for (_, name), item in of("CSINode").items()}
 
     def clear(self, pod: Item) -> bool:
-        """Whether all is known of a pod that may be put somewhere."""
+        """Whether a pod is not being deleted, shares no volume claim, and has no toleration by
+        number (Lt).
+        """
         if "deletionTimestamp" in pod["metadata"]:
             return False
         claims = Counter(claim for each in self.pods for claim in set(_claims(each)))
@@ -44,7 +46,7 @@ class Cluster:
         )
 
     def takes(self, pod: Item, name: str) -> bool:
-        """Whether the filters let a pod on a node, wherever it is now."""
+        """Whether the scheduler's filters allow a pod on a node, whatever node it is on now."""
         others = [p for p in self.pods if p is not pod and "nodeName" in p["spec"]]
         node = self.nodes[name]
         here = [p for p in others if p["spec"]["nodeName"] == name]
@@ -158,7 +160,7 @@ class Cluster:
 
 
 def quantity(value: Any) -> Fraction:
-    """An amount of the few forms that are drawn."""
+    """Kubernetes quantity as a fraction (suffixes m, Ki, Mi and Gi)."""
     text = str(value)
     digits = text.rstrip("mKMGi")
     return Fraction(digits) * UNITS[text[len(digits) :]]
@@ -301,7 +303,9 @@ def _chosen(term: Item, owner: Item, pod: Item) -> bool:
 
 
 def _counts(spread: Item, pod: Item) -> bool:
-    """Whether a spread counts any pod: an empty selector, which chooses all elsewhere, none."""
+    """Whether a spread selects any pod: its selector is not empty, or a label key of it is on the
+    pod.
+    """
     keys = pod["metadata"]["labels"].keys() & set(spread.get("matchLabelKeys", ()))
     return bool(keys) or any(spread["labelSelector"].values())
 

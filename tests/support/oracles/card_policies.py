@@ -12,7 +12,7 @@ from cotenant.instances.packing import Packing
 
 
 class Server:
-    """Free amounts of one server."""
+    """Server with its free resources and free units of each card."""
 
     def __init__(self, instance: Packing, kind: int) -> None:
         self.instance, self.kind = instance, kind
@@ -43,7 +43,9 @@ class Server:
         return found
 
     def fragments(self, typical: Counter[int]) -> int:
-        """Units that typical VMs cannot take, added up (Weng et al. 2023, section 3)."""
+        """Units of free cards that typical VMs cannot take, summed over these VMs (Weng et al.
+        2023, section 3).
+        """
         found = 0
         for i, times in typical.items():
             share, need = int(self.instance.card_share[i]), int(self.instance.card_demand[i])
@@ -62,7 +64,7 @@ class Server:
 def scores(
     server: Server, i: int, policy: str, typical: Counter[int]
 ) -> dict[tuple[int, ...], int]:
-    """The score of each choice of cards."""
+    """Score of each feasible choice of cards for a VM of type i on a server."""
     units = server.instance.card_units
     choices = server.choices(i)
     if policy == "FGD":

@@ -20,7 +20,7 @@ Partners = list[int]
 
 
 def agents_of(instance: Any) -> list[int]:
-    """The type of each agent."""
+    """Type of each agent, by agent."""
     return [kind for kind, number in enumerate(instance.count.tolist()) for _ in range(number)]
 
 
@@ -61,7 +61,7 @@ def pairings(instance: Any) -> Iterator[Partners]:
 
 
 def penalties(instance: Any, partner: Partners) -> list[float]:
-    """Penalty of each agent."""
+    """Penalty of each agent in a matching."""
     kinds = agents_of(instance)
     alone = 0.0 if instance.unpaired is None else instance.unpaired
     return [
@@ -116,7 +116,7 @@ def blocks(
 
 
 def mean_penalty(instance: Any, partner: Partners) -> float:
-    """Mean over agents."""
+    """Mean penalty of all agents."""
     return sum(penalties(instance, partner)) / len(partner)
 
 
@@ -134,9 +134,7 @@ def slack(instance: Any, partner: Partners) -> float:
 
 
 def partners_of(instance: Any, pairing: Any) -> Partners:
-    """The agents' partners in a pairing over types (any assignment of equal agents, they are
-    alike).
-    """
+    """Partner of each agent in one pairing of agents that a pairing over types represents."""
     kinds = agents_of(instance)
     free = {
         kind: [i for i, k in enumerate(kinds) if k == kind] for kind in range(len(instance.count))
@@ -167,14 +165,14 @@ class Best:
         return min(self.penalty_by_blocking, default=None)
 
     def penalty_at_slack(self, most: float) -> float | None:
-        """Least mean penalty with at most so much slack, but for rounding."""
+        """Least mean penalty of a pairing whose slack is at most `most`, except for rounding."""
         return min(
             (value for reached, value in self.penalty_by_slack if reached <= most + 1e-12),
             default=None,
         )
 
     def penalty_within(self, most: int) -> float | None:
-        """Least mean penalty with at most so many blocking pairs."""
+        """Least mean penalty of a pairing with at most `most` blocking pairs."""
         return min(
             (value for count, value in self.penalty_by_blocking.items() if count <= most),
             default=None,
@@ -182,7 +180,7 @@ class Best:
 
 
 def best(instance: Any, alpha: float = 0.0, mode: str = "penalty-points") -> Best:
-    """Enumerate everything."""
+    """Best values of each colocation objective over all pairings."""
     by_blocking: dict[int, float] = {}
     fair: list[tuple[float, float]] = []
     for partner in pairings(instance):

@@ -29,7 +29,9 @@ def nucleolus_by_programs(
     levels: list[Fraction] = []
 
     def program(goal: dict[int, int], epsilon: Fraction | None) -> tuple[Fraction, list[Fraction]]:
-        """Columns: x and epsilon, each as two parts, and a slack of each row but equations."""
+        """Optimum of the program whose fixed coalitions have the excesses of `goal`, and its
+        division.
+        """
         rows, right = [], []
         free = [mask for mask in range(1, len(values) - 1) if mask not in fixed]
         bounds = [(mask, 1) for mask in free]

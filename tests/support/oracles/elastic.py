@@ -9,7 +9,7 @@ from cotenant.instances.elastic import Elastic
 
 
 def best_of_all(instance: Elastic) -> tuple[Fraction, Fraction]:
-    """The most total utility and the most that the worst-off job has, over all choices."""
+    """Maximum total utility, and maximum utility of the worst-off job, over all choices."""
     jobs = [i for i, n in enumerate(instance.count.tolist()) for _ in range(n)]
     worth = [[Fraction(repr(u)) for u in row] for row in instance.utility.tolist()]
     choices = range(-1, len(instance.workers))

@@ -10,19 +10,21 @@ from cotenant.instances.numa.bounds import link_energy
 
 
 def most_throughput(server: Numa) -> float:
-    """The most tasks a second."""
+    """Maximum throughput of a NUMA server [tasks/s]."""
     found = _solved(server, None)
     assert found is not None
     return -found
 
 
 def least_power(server: Numa, rate: float) -> float | None:
-    """The least link power at a rate [W]; None when it is too much."""
+    """Least link power at a rate [W]; None if the server cannot sustain the rate."""
     return _solved(server, rate)
 
 
 def _solved(server: Numa, rate: float | None) -> float | None:
-    """Columns: tasks by class, memory and processor, then all tasks."""
+    """Optimum of the NUMA flow program: maximum throughput, or least link power at a rate; None if
+    infeasible.
+    """
     shape = (server.classes, server.processors, server.processors)
     work = server.service_mean[:, None, None] * server.slowdown[:, server.distance]
     size = work.size

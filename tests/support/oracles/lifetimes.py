@@ -20,7 +20,7 @@ def partitions(vms: Sequence[int]) -> Iterator[list[list[int]]]:
 
 
 def least(instance: Lifetimes) -> dict[str, float | None]:
-    """The least server-time and the least peak, each of all answers, at every whole instant."""
+    """Least server time and least peak over all assignments of VMs to servers, at integer instants."""
     start, end = instance.start.tolist(), instance.end.tolist()
     size = instance.demand[instance.kind].tolist()
     instants = range(min(start), max(end))

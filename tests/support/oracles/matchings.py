@@ -63,7 +63,9 @@ def is_stable_partition(rank, successor, better=None, unsettled=()) -> bool:
     is_unsettled = np.isin(agents, unsettled)
 
     def better_than(who):
-        """Whom each agent certainly prefers to this one, (n, n); all it accepts if it is alone."""
+        """Matrix of the agents that each agent prefers for certain to `who`, (n, n); all acceptable
+        ones where it is alone.
+        """
         limit = np.where(who != agents, certain[agents, who], UNRANKED)
         return own < limit[:, None]
 

@@ -35,8 +35,8 @@ def simulate_plainly(
     go_on: Callable[[int], bool] | None = None,
     chunk: int = CHUNK,
 ) -> Trajectory:
-    """Run all tasks of `random_inputs` to their end; see `solvers.numa.engine.simulate` for the
-    rules and `go_on`.
+    """Simulate all tasks of `random_inputs` in plain Python, by the rules of
+    `solvers.numa.engine.simulate`.
 
     Notes
     -----
@@ -74,14 +74,14 @@ class _Run:
         self.queues: list[list[_Waiting]] = [[] for _ in range(lines)]
 
     def arrive(self) -> None:
-        """The next task takes an idle core it accepts, or joins a queue."""
+        """Start the next arriving task on an idle core that it accepts, or add it to a queue."""
         i = self.following
         self.following += 1
         if not self.placed(i, float(self.draws.arrival[i])):
             self.queues[i % len(self.queues)].append(_Waiting(i))
 
     def placed(self, i: int, now: float) -> bool:
-        """Start task i on an idle core it accepts; nearest first, or any."""
+        """Start task i on an idle core whose distance it accepts, and tell whether there was one."""
         away = self.instance.distance[self.draws.location[i]]
         groups = [
             [p for p in range(len(away)) if away[p] == d]
@@ -99,7 +99,7 @@ class _Run:
         return False
 
     def begin(self, i: int, core: int, now: float) -> None:
-        """Start task i on a core."""
+        """Start task i on a core at a given time."""
         instance, draws = self.instance, self.draws
         away = instance.distance[draws.location[i], core // instance.cores]
         self.start[i], self.core[i] = now, core
@@ -108,7 +108,7 @@ class _Run:
         )
 
     def free(self) -> None:
-        """A core frees and is offered."""
+        """Complete the next task and offer its core to waiting tasks."""
         now, core = heapq.heappop(self.busy)
         p = core // self.instance.cores
         taker = (
@@ -129,7 +129,9 @@ class _Run:
         )
 
     def offered_to_all(self, p: int) -> _Waiting | None:
-        """Oldest first, until one takes it."""
+        """Offer a processor to waiting tasks, oldest first; return the one that accepts it, or
+        None.
+        """
         queue = self.queues[0]
         for index, waiting in enumerate(queue):
             if self.willing(waiting, p):
@@ -152,9 +154,7 @@ class _Run:
         return None if taker is None else self.queues[taker].pop(0)
 
     def next_heads(self, now: float) -> None:
-        """With several queues, every task that has become a head takes an idle core if it accepts
-        one.
-        """
+        """Start every task that has become head of a queue on an idle core that it accepts."""
         if self.instance.queues == "one":
             return
         for queue in self.queues:

@@ -37,7 +37,7 @@ Values = dict[str, float | None]
 
 
 def colocation(instance: Any) -> Values:
-    """Of all pairings."""
+    """Best colocation values over all pairings."""
     best = pairs.best(instance)
     return {
         "penalty": best.least_penalty,
@@ -47,7 +47,7 @@ def colocation(instance: Any) -> Values:
 
 
 def groups(instance: Groups) -> Values:
-    """Optimal values over all groupings; a bound of 1 for an empty core."""
+    """Optimal group values over all groupings; no number of blocking groups if the core is empty."""
     counted = Counted(instance)
     made = counted.groupings()
     if not made:
@@ -61,7 +61,7 @@ def groups(instance: Groups) -> Values:
 
 
 def packing(instance: Packing) -> Values:
-    """Optimal values over all placements that serve every required request."""
+    """Optimal packing values over all placements that serve every required request."""
     if instance.cards is not None and instance.partial:
         return {"cards_allocated": float(most_cards(instance))}
     if instance.partial or instance.unbounded.any():
@@ -73,7 +73,7 @@ def packing(instance: Packing) -> Values:
 
 
 def market(instance: Market) -> Values:
-    """Of all divisions of whole cores."""
+    """Maximum total utility over all divisions of integer cores."""
     total = 0.0
     for server, capacity in enumerate(instance.capacity.astype(int).tolist()):
         jobs = [k for k, at in enumerate(instance.server.tolist()) if at == server]
@@ -91,7 +91,7 @@ def _speed(instance: Market, job: int, cores: int) -> float:
 
 
 def admission(instance: Admission) -> Values:
-    """Of all ways to hand jobs to machines; a job is served that has a core."""
+    """Best admission values over all assignments of jobs to VMs."""
     served = min(instance.jobs, int(instance.cores.sum()))
     return {
         "total_speed": most_total_speed(instance),
@@ -100,7 +100,7 @@ def admission(instance: Admission) -> Values:
 
 
 def scheduling(instance: Scheduling) -> Values:
-    """Of all schedules."""
+    """Best scheduling values over all schedules."""
     room = instance.capacity * instance.horizon
     return {
         "utilization": best_of_all(instance, "utilization") / room,
@@ -115,7 +115,7 @@ def numa(instance: Any) -> Values:
 
 
 def accelerators(instance: Accelerators) -> Values:
-    """Of the programs of every job, in fractions."""
+    """Optimal accelerator values by programs over every job in fractions."""
     return {
         find("accelerators", name).objective: None if best is None else float(best)
         for name, best in accelerators_optima(instance).items()
@@ -123,19 +123,19 @@ def accelerators(instance: Accelerators) -> Values:
 
 
 def quanta(instance: Quanta) -> Values:
-    """Of all sets of users, in fractions."""
+    """Least total and Nash welfare of the leximin division, by enumeration of sets of users."""
     totals = fairest_totals(instance).values()
     welfare = math.prod(map(float, totals)) ** (1 / len(totals))
     return {"least_total": float(min(totals)), "nash_welfare": welfare}
 
 
 def lifetimes(instance: Lifetimes) -> Values:
-    """Of all ways to put VMs on servers."""
+    """Best lifetimes values over all assignments of VMs to servers."""
     return lives.least(instance)
 
 
 def elastic(instance: Elastic) -> Values:
-    """Of all choices of configurations, in fractions."""
+    """Best elastic values over all choices of configurations, in fractions."""
     total, least = best_configurations(instance)
     return {"total_utility": float(total), "least_utility": float(least)}
 

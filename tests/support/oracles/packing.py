@@ -85,7 +85,7 @@ def fitting(instance: Packing, kind: int) -> list[tuple[int, ...]]:
 
 
 def carded(instance: Packing, kind: int, counts: Sequence[int]) -> bool:
-    """Whether VMs may be on a server of a class, and find room on its cards."""
+    """Whether numbers of VMs by type are allowed on a server of a class and fit its cards."""
     whole = int(np.dot(counts, instance.card_demand))
     each = [size for n, size in zip(counts, instance.card_share, strict=True) for _ in range(n)]
     allowed = instance.allowed
@@ -97,12 +97,12 @@ def carded(instance: Packing, kind: int, counts: Sequence[int]) -> bool:
 
 
 def server_kinds(instance: Packing) -> list[int]:
-    """The class of every server of a fixed cluster."""
+    """Class of every server of a fixed cluster."""
     return [c for c in range(instance.classes) for _ in range(int(instance.server_count[c]))]
 
 
 def totals_possible(instance: Packing) -> set[tuple[int, ...]]:
-    """Every vector of VMs placed in all that fixed servers can hold (and requests allow)."""
+    """Every vector of numbers of VMs by type that fixed servers can hold within the requests."""
     reached = {(0,) * instance.types}
     for kind in server_kinds(instance):
         reached = {
@@ -131,7 +131,7 @@ def most_cards(instance: Packing) -> Fraction:
 
 
 def shares_of(instance: Packing, vms: Sequence[int]) -> list[Fraction]:
-    """The dominant shares of those who want something, in order."""
+    """Dominant shares of the users with requests, in ascending order."""
     total = [int(n) for n in (instance.capacity * instance.server_count[:, None]).sum(axis=0)]
     unit = [
         max(Fraction(int(d), n) for d, n in zip(row, total, strict=True)) for row in instance.demand
@@ -140,12 +140,12 @@ def shares_of(instance: Packing, vms: Sequence[int]) -> list[Fraction]:
 
 
 def leximin(instance: Packing) -> list[Fraction]:
-    """The dominant shares of the fairest of all placements, the least first."""
+    """Leximin dominant shares over all placements, in ascending order."""
     return max(shares_of(instance, vms) for vms in totals_possible(instance))
 
 
 def random_requests(rng: np.random.Generator, classes: int = 1, vms: int = 7) -> Packing:
-    """A small instance whose requests are all to be served."""
+    """Small random packing instance whose requests are all required."""
     k = int(rng.integers(1, 4))
     s = int(rng.integers(1, 5))
     capacity = rng.integers(6, 14, (classes, k))
@@ -297,7 +297,9 @@ class ExactGame:
         ] or [self.nothing]
 
     def equilibrium(self, made: Play = ()) -> Play:
-        """Backward induction over every leaf; of equal moves the lexicographically smallest."""
+        """Play of the game tree by backward induction; ties go to the lexicographically smallest
+        move.
+        """
         place = len(made)
         if place == len(self.order):
             return made
@@ -325,7 +327,7 @@ class ExactGame:
         ]
 
     def joint(self) -> tuple[Decimal, Play]:
-        """The least total disutility of all plays, and the first play that has it."""
+        """Least total disutility of all plays, and the first play that attains it."""
         plays = list(self.plays())
         totals = [
             sum((self.disutility(_sum(*made), p, row) for p, row in enumerate(made)), Decimal(0))

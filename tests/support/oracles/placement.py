@@ -83,7 +83,7 @@ def state(seed: int) -> Packing:
 
 
 def with_cards(instance: Packing, seed: int) -> Packing:
-    """The same with cards inside its servers, of which VMs take whole ones or a part of one."""
+    """Instance with cards added to its servers, of which VMs take whole ones or a share of one."""
     rng = np.random.default_rng([seed, 1])
     types, units = instance.types, int(rng.integers(2, 11))
     kind = rng.integers(0, 4, types)  # a whole card, shares, none
@@ -139,7 +139,7 @@ def _some_types(rng: np.random.Generator, types: int) -> tuple[int, ...]:
 
 
 def answers(instance: Packing) -> list[tuple[int, int, int]]:
-    """Servers, cost and moves of all ways to put VMs on servers that keep everything."""
+    """Servers, cost and moves of every placement that satisfies all rules."""
     kind = [c for c in range(instance.classes) for _ in range(int(instance.server_count[c]))]
     present: Counter[tuple[int, int]] = Counter()
     for m, i, n in [] if instance.placed is None else instance.placed.tolist():
@@ -166,7 +166,7 @@ def answers(instance: Packing) -> list[tuple[int, int, int]]:
 
 
 def best(instance: Packing) -> Best | None:
-    """The optima over all ways to put VMs on servers; None when no way keeps everything."""
+    """Fewest servers, least cost and fewest moves over all placements; None if infeasible."""
     found = answers(instance)
     if not found:
         return None
@@ -233,7 +233,7 @@ def _together(instance: Packing, kind: list[int], rows: tuple[tuple[int, ...], .
 
 
 def states(first: int, number: int) -> list[Packing]:
-    """So many of `state` that are instances: some allow a type nowhere."""
+    """`number` of the states that are valid instances, some of which forbid a type somewhere."""
     found: list[Packing] = []
     while len(found) < number:
         with suppress(InvalidInstance):

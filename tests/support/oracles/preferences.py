@@ -23,7 +23,7 @@ class Everything:
         self.matchings = list(brute.pairings(instance))
 
     def blocking(self, partner: Partners) -> list[tuple[int, int]]:
-        """Pairs who both gain."""
+        """Blocking pairs of a matching."""
         return brute.blocks(self.instance, partner)
 
     def blocking_agents(self, partner: Partners) -> int:
@@ -37,15 +37,15 @@ class Everything:
 
     @cached_property
     def stable(self) -> list[Partners]:
-        """Matchings without blocking pairs."""
+        """All stable matchings."""
         return [partner for partner in self.matchings if not self.blocking(partner)]
 
     def mean(self, partner: Partners) -> float:
-        """Mean penalty."""
+        """Mean penalty of a matching."""
         return brute.mean_penalty(self.instance, partner)
 
     def regret(self, partner: Partners) -> float:
-        """Worst penalty of those with a partner."""
+        """Maximum penalty of an agent that has a partner; -1 if none has."""
         borne = zip(brute.penalties(self.instance, partner), partner, strict=True)
         return max((penalty for penalty, j in borne if j >= 0), default=-1.0)
 

@@ -9,14 +9,14 @@ from cotenant.instances.quanta import Quanta
 
 
 def most(instance: Quanta, users: tuple[int, ...]) -> int:
-    """Maximum total slices of a set of users."""
+    """Maximum number of slices that a set of users can receive together."""
     columns = instance.demand[list(users)].sum(axis=0).tolist()
     return sum(min(instance.capacity, wanted) for wanted in columns)
 
 
 def fairest_totals(instance: Quanta) -> dict[int, Fraction]:
-    """Totals of leximin: repeatedly the largest set of users with the least mean of what it can
-    have beside earlier sets gets that mean.
+    """Total slices of each user in the leximin division: repeatedly the largest set of users with
+    the least mean of what it can have beyond earlier sets gets that mean.
     """
     users = [i for i, row in enumerate(instance.demand.tolist()) if any(row)]
     totals: dict[int, Fraction] = {}

@@ -19,7 +19,7 @@ def waiting_share(cores: int, load: float) -> float:
 
 
 def mean_wait(cores: int, load: float, service: float) -> float:
-    """The mean wait, in the unit of the mean service time."""
+    """Mean wait of the M/M/c queue, in units of the mean service time."""
     return waiting_share(cores, load) * service / (cores * (1 - load))
 
 

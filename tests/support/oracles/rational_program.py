@@ -14,8 +14,7 @@ STEEPEST = 100
 
 
 def least(cost: Row, rows: Sequence[Row], right: Row) -> tuple[Fraction, list[Fraction]] | None:
-    """The minimum of cost x such that rows x = right and x >= 0, and where; None if there is no
-    such x.
+    """Minimum of cost x such that rows x = right and x >= 0, with its point; None if infeasible.
 
     The simplex method in two phases, after some steps with Bland's rule, which never cycles. The
     minimum must exist.
@@ -41,7 +40,9 @@ def least(cost: Row, rows: Sequence[Row], right: Row) -> tuple[Fraction, list[Fr
 
 
 class _Table:
-    """A tableau in whole numbers over one denominator (Edmonds: every division leaves no rest)."""
+    """Simplex tableau of integers over one common denominator (Edmonds), so that divisions are
+    exact.
+    """
 
     def __init__(self, rows: Sequence[Row], right: Row) -> None:
         self.over, number = 1, len(rows)
@@ -55,7 +56,7 @@ class _Table:
         self.basis = list(range(width, width + number))
 
     def minimize(self, cost: list[int], width: int) -> None:
-        """Pivot, in the first columns, until no reduced cost is below 0."""
+        """Pivot until no reduced cost of the first columns is negative."""
         reduced = [price * self.over for price in [*cost, 0]]
         for row, column in zip(self.rows, self.basis, strict=True):
             if price := cost[column]:

@@ -30,7 +30,7 @@ class Running:
 
 @dataclass
 class Pool:
-    """A coalition, its machines, its queues, and every unit of work done so far."""
+    """Simulated schedule of a coalition: its machines, queues, and units of work done so far."""
 
     members: tuple[int, ...]
     machines: list[int]
@@ -46,7 +46,9 @@ class Pool:
         return [machine for machine in self.machines if machine not in busy]
 
     def psi(self, t: int, who: int | None = None, lent: bool = False) -> int:
-        """Utility of an organization at t (of all when None), of its jobs or on its machines."""
+        """Utility at time t of an organization (of all if None), of its jobs or, if `lent`, on its
+        machines.
+        """
         return sum(
             (t - moment) * amount
             for moment, owner, lender, amount in self.units
@@ -130,7 +132,7 @@ class Clockwork:
         pool.turn = u + 1
 
     def _next(self, pool: Pool, t: int) -> int | None:
-        """Organization that is served next, or waited for."""
+        """Organization that is served next or that the rule waits for."""
         free = len(pool.free())
         waiting = [u for u in pool.members if pool.queues[u]]
         if self.given.backfilling:
@@ -162,7 +164,7 @@ class Clockwork:
         return self._soon(pool, when, t, u) - self._phi(pool, when, t, u)
 
     def _soon(self, pool: Pool, when: int, t: int, who: int | None = None) -> int:
-        """Utility at t, or at t + 1 with what runs now."""
+        """Utility of an organization at t, or at t + 1 with the jobs that run now."""
         now = sum(min(run.left, run.rate) for run in pool.running if who in (None, run.owner))
         return pool.psi(when, who) + (when - t) * now
 
@@ -172,7 +174,7 @@ class Clockwork:
         return self.pools[inside].psi(when) if inside else 0
 
     def _phi(self, pool: Pool, when: int, t: int, u: int) -> Fraction:
-        """Mean over orders of joining of what u adds."""
+        """Mean contribution of an organization over the orders of joining (its Shapley value)."""
         orders = self.orders or list(permutations(pool.members))
         total = 0
         for order in orders:

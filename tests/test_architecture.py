@@ -485,7 +485,7 @@ BUDGET = {
     "cluster": (12_756, 8_795),
     "papers": (5_827, 4_267),
     "cli": (3_492, 2_387),
-    "tests": (45_422, 35_806),
+    "tests": (45_440, 35_806),
     "benchmarks": (6_944, 5_377),
 }
 """Lines of each layer's Python files, and those of code (without blanks, comments and docstrings):

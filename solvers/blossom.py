@@ -55,7 +55,7 @@ def parts(agents: int, most_alone: int) -> int:
 
 
 class Blossoms:
-    """Minimum-cost matching and the bound that dual multipliers prove.
+    """Search for a minimum-cost matching by blossoms, with the bound its dual multipliers prove.
 
     Parameters
     ----------
@@ -159,7 +159,7 @@ class Blossoms:
         return mate
 
     def _at_rents(self) -> None:
-        """Find the rent at which the allowed number of agents is single, with such a matching.
+        """Find the rent at which as many agents are single as may be, with such a matching.
 
         A matching costs a line over the rent, and the best one at a rent, less the rent of all who
         may be alone, is the lower hull of these lines. Its top is sought where the lowest line that
@@ -210,13 +210,13 @@ class Blossoms:
                 return
 
     def _total(self, mate: Integers) -> int:
-        """Cost of a matching, in parts."""
+        """Total cost of a matching, of its pairs and single agents, in parts of a unit."""
         paired = np.flatnonzero(mate >= 0)
         together: int = sum(self.cost[paired, mate[paired]].tolist()) // 2
         return together + self.alone * (self.agents - len(paired))
 
     def _keep(self, mate: Integers) -> None:
-        """Keep a matching if it is better."""
+        """Keep and offer a matching if it costs less than the best so far."""
         if (value := self._total(mate)) < self.value:
             self.mate, self.value = np.maximum(mate, -1), value
             self.offer(self.mate)
@@ -266,7 +266,7 @@ class Blossoms:
         return int(np.count_nonzero(forest.mate == kernels.FREE))
 
     def _join(self, near: Integers) -> None:
-        """Add pairs of each agent with the given others (-1 for none) to the considered pairs."""
+        """Add the pairs of each agent with those in its row of `near` to the considered pairs."""
         from . import blossom_kernels as kernels
 
         one = np.repeat(np.arange(self.agents), near.shape[1])[near.ravel() >= 0]
@@ -322,14 +322,14 @@ class Blossoms:
 
     @property
     def prices(self) -> Integers:
-        """Multipliers of the agents, shape (n,)."""
+        """Dual multipliers of the agents that prove the bound, shape (n,)."""
         price: Integers = self._proof[0].copy()
         for weight, inside in self.sets:
             price[inside] -= weight
         return price
 
     def _whole(self, mate: Integers) -> Integers:
-        """Perfect matching made from a partial one along the best matching."""
+        """Complete a partial matching to a perfect one along the best matching known."""
         best, agents = self.mate.tolist(), mate.tolist()
         for agent in [agent for agent in range(self.agents) if agents[agent] == -1]:
             while agent >= 0 and agents[agent] == -1:
@@ -365,7 +365,7 @@ def certificate(search: Blossoms | None) -> dict[str, Any]:
 
 
 def relaxed_prices(cost: Integers, price: Integers, cap: int) -> Integers:
-    """Prices near those of a minimum-weight fractional matching, from given prices.
+    """Prices near those of a fractional minimum-weight matching, by entropic scaling.
 
     With a weight times the matching's entropy taken off its cost, prices are the logarithms of a
     scaling that makes rows of exp(-cost / weight) sum to 1 (Sinkhorn 1967; symmetric, so that each

@@ -51,7 +51,7 @@ MATCHED, STUCK, OVERFLOW, PAUSED = range(4)
 
 
 class Forest(NamedTuple):
-    """Matching, prices and blossoms; nodes are the n agents, then blossoms."""
+    """Matching, dual prices and blossoms; nodes 0 to n - 1 are the agents, the others blossoms."""
 
     cursor: Ints
     mate: Ints  # (n,) partners, FREE or ALONE
@@ -78,7 +78,7 @@ class Forest(NamedTuple):
 
 
 class Edges(NamedTuple):
-    """Considered pairs of each agent, and the heap of events.
+    """Considered pairs of each agent, and the heap of events of the algorithm.
 
     Event e < m: the slack of pair e becomes 0; m + b: blossom n + b runs out of weight.
     """
@@ -118,7 +118,7 @@ def _sift(edges: Edges, i: int, size: int) -> None:
 
 @compiled
 def _put(forest: Forest, edges: Edges, event: int, time: int) -> None:
-    """Set the time of an event."""
+    """Set the time of an event in the heap; insert the event if it is not there yet."""
     edges.time[event] = time
     i = edges.place[event]
     if i < 0:
@@ -151,8 +151,8 @@ def _price(forest: Forest, agent: int) -> int:
 
 @compiled
 def _look(forest: Forest, edges: Edges, node: int, cap: int) -> None:
-    """Set when pairs of a node's agents become tight, and prices reach the cap, after the node (or
-    child) became even or left the tree.
+    """Set the times at which pairs of a node's agents become tight and prices reach the cap, after
+    the node (or child) became even or left the tree.
     """
     outer = forest.outer[forest.first[node]]
     even, now, agent = forest.label[outer] == EVEN, forest.cursor[NOW], forest.first[node]
@@ -176,7 +176,9 @@ def _look(forest: Forest, edges: Edges, node: int, cap: int) -> None:
 
 @compiled
 def _settle(forest: Forest, node: int, outer: int) -> None:
-    """Apply the elapsed time to a node's prices and remove its label; `outer` contains it."""
+    """Apply the time since a node was labeled to its prices and weight, and remove the label; the
+    agents' outermost node is then `outer`.
+    """
     passed = forest.label[node] * (forest.cursor[NOW] - forest.since[node])
     forest.label[node] = NONE
     forest.weight[node] += passed
@@ -209,7 +211,7 @@ def _make_odd(forest: Forest, edges: Edges, node: int, near: int, far: int) -> N
 
 @compiled
 def _entry(forest: Forest, node: int, agent: int) -> tuple[int, bool]:
-    """Child of a blossom that contains an agent, and the direction of the even path to its head."""
+    """Child of a blossom that holds an agent, and whether its even path to the head is forward."""
     child = agent
     while forest.parent[child] != node:
         child = forest.parent[child]
@@ -221,7 +223,7 @@ def _entry(forest: Forest, node: int, agent: int) -> tuple[int, bool]:
 
 @compiled
 def _two_on(forest: Forest, child: int, on: bool) -> tuple[int, int, int, int]:
-    """Next two children on the path, and the agents that join them."""
+    """Next two children of a cycle, forward (`on`) or backward, and the agents that join them."""
     if on:
         one = forest.after[child]
         return one, forest.after[one], forest.near[one], forest.far[one]
@@ -248,7 +250,7 @@ def _rebase(forest: Forest, node: int, agent: int) -> None:
 
 @compiled
 def _release(forest: Forest, agent: int) -> None:
-    """Unmatch an even node's agent instead of its root, by exchanging pairs along the path."""
+    """Unmatch an even node's agent instead of the root, by exchanging pairs along their path."""
     node = forest.outer[agent]
     further = forest.mate[forest.base[node]]
     _rebase(forest, node, agent)
@@ -373,7 +375,7 @@ def _open(forest: Forest, edges: Edges, node: int, cap: int) -> None:
 
 @compiled
 def _meet(forest: Forest, edges: Edges, event: int, cap: int) -> bool:
-    """Process a pair of slack 0; return whether the search ends."""
+    """Grow the tree by a pair of slack 0, contract a cycle, or match the root and return True."""
     one, two = edges.one[event], edges.two[event]
     if forest.label[forest.outer[one]] != EVEN:
         one, two = two, one
@@ -396,7 +398,7 @@ def _meet(forest: Forest, edges: Edges, event: int, cap: int) -> bool:
 
 @compiled
 def _search(forest: Forest, edges: Edges, root: int, cap: int) -> int:
-    """Grow a tree from an unmatched agent until it is matched, or single for good."""
+    """Grow a tree from an unmatched agent until it is matched or single for good; return how."""
     agents, cursor = len(forest.mate), forest.cursor
     cursor[NOW], cursor[EVENTS], cursor[STAY] = 0, 0, MOST + 1
     forest.since[:] = 0
@@ -438,7 +440,7 @@ def _search(forest: Forest, edges: Edges, root: int, cap: int) -> int:
 
 @compiled
 def match_all(forest: Forest, edges: Edges, cap: int, steps: int) -> int:
-    """Match all agents, or leave an agent single if its price is `cap`, for about `steps` steps."""
+    """Match all agents, or leave one single at price `cap`; PAUSED after about `steps` steps."""
     forest.cursor[WORK] = 0
     for agent in range(len(forest.mate)):
         if forest.mate[agent] == FREE:
@@ -452,7 +454,7 @@ def match_all(forest: Forest, edges: Edges, cap: int, steps: int) -> int:
 
 @compiled
 def match_tight(forest: Forest, edges: Edges, cap: int) -> None:
-    """Match unmatched agents along pairs of slack 0, if there are no blossoms."""
+    """Match unmatched agents by pairs of slack 0, with those at price `cap` single; no blossoms."""
     for agent in range(len(forest.mate)):
         if forest.mate[agent] == FREE and forest.price[agent] == cap:
             forest.mate[agent] = ALONE
@@ -465,7 +467,7 @@ def match_tight(forest: Forest, edges: Edges, cap: int) -> None:
 
 @compiled
 def _keep(near: Ints, slack: Ints, many: int, other: int, value: int) -> int:
-    """Insert a value into a sorted list of limited length; return its length."""
+    """Insert an agent by its value into a sorted list of limited length; return the length."""
     i = many
     if many == len(near):
         i -= 1
@@ -482,7 +484,7 @@ def _keep(near: Ints, slack: Ints, many: int, other: int, value: int) -> int:
 
 @compiled
 def nearest(cost: Ints, price: Ints, near: Ints, slack: Ints) -> None:
-    """Partners of least slack of each agent, shape (n, k), -1 where there are fewer."""
+    """Set `near` and `slack` to each agent's k partners of least slack, -1 if there are fewer."""
     near[:] = -1
     for agent in range(len(cost)):
         row, many, last = cost[agent], 0, FORBIDDEN
@@ -530,8 +532,8 @@ def _lower(forest: Forest, agent: int, by: int) -> None:
 
 @compiled
 def lower_prices(cost: Ints, forest: Forest, near: Ints, slack: Ints) -> int:
-    """Find the pairs of negative slack, up to k for each agent, and lower prices until none is
-    left; return their number.
+    """Find the pairs of negative slack, up to k for each agent, and lower agents' prices until no
+    slack is negative; return how many were found.
     """
     agents, price, parent = len(cost), forest.price, forest.parent
     near[:] = -1
@@ -567,7 +569,7 @@ def lower_prices(cost: Ints, forest: Forest, near: Ints, slack: Ints) -> int:
 
 @compiled
 def count_agents(forest: Forest, size: Ints) -> None:
-    """Number of agents in each blossom of positive weight; 0 for other nodes."""
+    """Set `size` to the number of agents in each blossom of positive weight, 0 for other nodes."""
     for node in range(len(forest.mate), len(size)):
         if forest.weight[node] > 0:
             size[node] = 1
@@ -582,7 +584,7 @@ def count_agents(forest: Forest, size: Ints) -> None:
 
 @compiled
 def decimals(penalty: Reals, allowed: Bools, most: int) -> int:
-    """Least number of decimals that represents all penalties; more than `most` if none does."""
+    """Least number of decimals that represents all penalties; `most` + 1 if none up to it does."""
     digits, power = 0, 1.0
     for a in range(len(penalty)):
         for b in range(len(penalty)):
@@ -596,7 +598,7 @@ def decimals(penalty: Reals, allowed: Bools, most: int) -> int:
 
 @compiled
 def _whole(penalty: float, unit: float) -> int:
-    """Penalty x `unit` rounded down, or the integer n where n / `unit` is the penalty."""
+    """Penalty in integer units: n where n / `unit` is exactly the penalty, else rounded down."""
     near = round(penalty * unit)
     if near / unit == penalty:
         return int(near)

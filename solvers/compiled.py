@@ -91,7 +91,7 @@ def compiled(function: Function, **options: bool) -> Function:
 
 
 def compiled_without_counts(function: Function) -> Function:
-    """Compile as `compiled` a function that makes no array and calls only such functions.
+    """Compile as `compiled` a function that allocates no array and calls only such kernels.
 
     Arrays that it takes out of tuples are not reference-counted, which can take most of the time.
     """
@@ -99,7 +99,7 @@ def compiled_without_counts(function: Function) -> Function:
 
 
 def _dispatcher(function: Callable[..., object], **options: bool) -> Any:
-    """numba's dispatcher of a function.
+    """Create numba's dispatcher of a function, which caches in the package's own folder.
 
     A cache inside the package would outlive an uninstall and could not be written in a read-only
     installation, so numba's own setting is pointed elsewhere while it decorates, and put back.

@@ -37,7 +37,7 @@ class CoreTest(NamedTuple):
 
 
 class Nucleolus(NamedTuple):
-    """Division with its levels of excesses.
+    """Division of a coalition game, and its largest excesses in levels, each with a certificate.
 
     Each of the `levels` is an excess and Kohlberg's certificate: coalitions of this excess and
     whole weights above 0. What they get, so weighted, is in sum the same for all divisions that the
@@ -189,7 +189,7 @@ def _entries(numbers: object, what: str) -> list[Any]:
 
 
 def _first_levels(table: Numbers, over: int, *, rational: bool, most: int = 99) -> Nucleolus:
-    """Nucleolus of values over a denominator, or its first levels."""
+    """Nucleolus of integer values over a denominator, or only its first `most` levels."""
     players, levels = len(table).bit_length() - 1, list[tuple[Fraction, dict[int, int]]]()
     division, free = np.array([0] * (players - 1) + [table[-1]], dtype=object), all_changes(players)
     while free and len(levels) < most:

@@ -200,7 +200,7 @@ def deferred_acceptance(
 def _run_logged(
     kernel: Callable[..., Any], market: Any, state: Any, rounds: list[Round]
 ) -> tuple[int, int]:
-    """Run round by round, and derive rejections from the change of held offers."""
+    """Run and record round by round, deriving rejections from the change of held offers."""
     lists, _, _, offset = market
     place, free = state[0], state[1]
     proposals = 0
@@ -230,7 +230,7 @@ def _run_logged(
 
 
 def _accepted(offset: Integers, state: Any) -> Counter[tuple[int, int]]:
-    """Accepted units by (proposer, receiver)."""
+    """Units that receivers hold now, counted by (proposer, receiver)."""
     _, _, holder, amount, used, _ = state
     accepted: Counter[tuple[int, int]] = Counter()
     owner = np.repeat(np.arange(len(used)), np.diff(offset))

@@ -175,7 +175,7 @@ def max_min(
 
 
 def _incumbent(instance: Elastic, clock: Clock, objective: str) -> Incumbent[Configured, float]:
-    """Incumbent that begins with all jobs idle."""
+    """Search state for an objective, with the answer of all jobs idle as first incumbent."""
     best = Incumbent[Configured, float](
         instance, clock, lambda answer: MEASURES[objective](instance, answer), sense="max",
         scale=scale(instance, objective),
@@ -209,7 +209,7 @@ class _Jobs:
         return best, runs, np.where(runs > 0, gains, 0.0)
 
     def replies(self, price: Floats) -> tuple[float, Floats]:
-        """Total gain and device use (D,) of the best replies."""
+        """Total gain and device use (D,) of the jobs' best replies to prices."""
         best, runs, gains = self.best(price)
         used = np.bincount(self.kind[best], runs * self.size[best], self.kinds)
         return float(runs @ gains), used.astype(float)
@@ -246,7 +246,7 @@ def _kept(found: Prices) -> list[list[Any]]:
 
 
 def _carried_cuts(instance: Elastic, previous: Earlier | None) -> list[Reply]:
-    """Cuts of an earlier round with the replies of changed jobs recomputed; None if the
+    """Cuts of an earlier round with the replies of changed jobs recomputed; none if the
     configurations differ.
     """
     old = None if previous is None else previous.instance
@@ -279,8 +279,8 @@ def _levels(instance: Elastic) -> list[float]:
 
 
 def _too_few(instance: Elastic, level: float, clock: Clock) -> Floats | None:
-    """Prices (D,) at which giving all jobs this level of utility costs more than the capacity; None
-    if none are found.
+    """Prices (D,) of devices at which giving all jobs this utility costs more than the capacity;
+    None if none are found.
     """
     there = instance.count > 0
     count, enough = instance.count[there], instance.utility[there] >= level

@@ -18,7 +18,7 @@ Sense = Literal["min", "max"]
 
 
 class Incumbent(Generic[Found, Number]):
-    """Incumbent and best proved bound, in the search's own numbers.
+    """State of a search: incumbent, its value and the best proved bound, in the search's unit.
 
     Parameters
     ----------
@@ -109,13 +109,13 @@ class Incumbent(Generic[Found, Number]):
 
     @property
     def closed(self) -> bool:
-        """Whether value and bound agree."""
+        """Whether value and bound agree, or the bound is even beyond the value."""
         beyond = self.bound * self._sign >= self.value * self._sign
         return beyond or agree(self.value, self.bound, self.scale)
 
     @property
     def proved(self) -> bool:
-        """Whether the bound proves that no answer is better."""
+        """Whether value and bound agree, so that the incumbent is optimal."""
         return agree(self.value, self.bound, self.scale)
 
     @property
@@ -141,7 +141,7 @@ class Incumbent(Generic[Found, Number]):
             self.stop = found.stop
 
     def finish(self, certificate: Mapping[str, Any] | None = None) -> Outcome[Any]:
-        """Outcome by `conclude`, with additional facts."""
+        """Outcome of the search by `conclude`, with additional facts in its certificate."""
         answer = self.best
         return conclude(
             cast("Any", answer), None if answer is None else self._shown(self.value),

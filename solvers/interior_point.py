@@ -27,7 +27,7 @@ PANEL = 8
 
 @dataclass(frozen=True, eq=False)
 class CentralPoint:
-    """Point near the central path, in floats and without proof.
+    """Point of a linear program near its central path, in floats and without proof.
 
     Attributes
     ----------

@@ -195,7 +195,7 @@ def wake_main_thread() -> None:
 
 
 def exit_with(code: int) -> None:
-    """Exit the finished command; a later signal ends it with the same exit code."""
+    """Let a later signal end the finished command at once, with the given exit code."""
     if threading.current_thread() is not threading.main_thread():
         return
 

@@ -73,7 +73,7 @@ class Stop(StrEnum):
 
 
 class Earlier(NamedTuple):
-    """Result of the previous round: instance, answer, and facts of its method."""
+    """Result of the round before: instance, solution, and certificate of its method."""
 
     instance: Any
     solution: Any
@@ -82,7 +82,7 @@ class Earlier(NamedTuple):
 
 @dataclass(frozen=True)
 class Outcome(Generic[Answer]):
-    """Result of an exact method.
+    """Result of an exact method: solution, bound, status, certificate, and why the method stopped.
 
     Attributes
     ----------
@@ -242,8 +242,8 @@ class Clock:
         return None if self._limit is None else max(LEAST_SECONDS, self._limit - self.seconds)
 
     def time_slice(self, parts: float = 1, most: float | None = None) -> float | None:
-        """Equal share of the remaining seconds for each of `parts` runs, at most `most` and at
-        least `LEAST_SECONDS`; None without either limit.
+        """Seconds for each of `parts` equal runs in the remaining time, at most `most` and at least
+        `LEAST_SECONDS`; None without a time limit and without `most`.
         """
         limits = [
             limit
@@ -258,7 +258,7 @@ class Clock:
         return self._limit is not None and self.seconds >= self._limit
 
     def note(self, objective: float | None, bound: float | None, text: str = "") -> None:
-        """Add an entry to the trace if value or bound changed, and report it."""
+        """Report value and bound, and add them to the trace if either changed."""
         objective = None if objective is None else objective * self.unit
         bound = None if bound is None else bound * self.unit
         if not self.trace or self.trace[-1][1:] != (objective, bound):

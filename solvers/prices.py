@@ -44,7 +44,7 @@ are moved by it to the side where they claim less.
 
 
 class Reply(NamedTuple):
-    """Best replies of groups of parts to prices: their gain and resource use.
+    """Best choices of users or jobs at given prices, by group: their gains and resource use.
 
     Attributes
     ----------
@@ -59,7 +59,7 @@ class Reply(NamedTuple):
 
 
 class Prices(NamedTuple):
-    """Dual prices that bound the total worth of all parts.
+    """Dual prices that bound the total worth of all users' or jobs' choices.
 
     Attributes
     ----------
@@ -144,8 +144,8 @@ def _reply(replies: Callable[[Floats], tuple[Any, Any]], price: Floats) -> Reply
 
 
 class _Cuts:
-    """Master program: least capacity . y + sum of g, with cuts g_k + use . y >= gain + use . price,
-    in scaled units.
+    """Cutting-plane program: least capacity . y + sum of g over prices y and gains g, subject to
+    the cuts g_k + use . y >= gain + use . price, in scaled units.
     """
 
     def __init__(self, capacity: Floats, most: Floats, groups: int, unit: float) -> None:

@@ -112,8 +112,8 @@ def most_welfare(instance: Quanta) -> float:
 
 
 def fairest(instance: Quanta, clock: Clock) -> tuple[Slices, Stop]:
-    """Slices with the largest total for the user with the fewest, then for the next one, and so on;
-    what is not settled at the time limit is shared by max-min in each quantum.
+    """Slices that maximize the total of the user with the fewest, then of the next one, and so on;
+    users not settled at the time limit share each quantum by max-min.
     """
     slices, stop = np.zeros(instance.demand.shape), Stop.FINISHED
     everything = np.full(instance.demand.shape[1], instance.capacity)
@@ -142,7 +142,7 @@ def fairest(instance: Quanta, clock: Clock) -> tuple[Slices, Stop]:
 
 
 def raised(start: Integers, room: Integers, amount: int) -> Integers:
-    """Rise (n,) of each level when `amount` units go to the lowest level one by one.
+    """Increase (n,) of each level when `amount` units go one by one to the lowest level.
 
     Parameters
     ----------

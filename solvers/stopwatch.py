@@ -181,7 +181,7 @@ _WATCHES: weakref.WeakSet[ImportWatch] = weakref.WeakSet()
 
 
 class _Finder(MetaPathFinder):
-    """Import finder that finds what the finders behind it find, and has it loaded by a `_Pausing`
+    """Import finder that takes what the later finders find and has it loaded by a `_Pausing`
     loader.
     """
 
@@ -212,8 +212,8 @@ class _Pausing(Loader):
         self._loader = loader
 
     def create_module(self, spec: ModuleSpec) -> ModuleType | None:
-        """Module created by the other loader; a compiled module does its work here. The module then
-        knows the other as its loader.
+        """Create the module by the wrapped loader, which runs the code of a compiled module already
+        here. The module then knows the other as its loader.
         """
         spec.loader = self._loader
         try:
@@ -223,7 +223,7 @@ class _Pausing(Loader):
             spec.loader = self
 
     def exec_module(self, module: ModuleType) -> None:
-        """Execute the module by the other loader."""
+        """Execute the module by the wrapped loader."""
         module.__loader__ = self._loader
         if module.__spec__ is not None:
             module.__spec__.loader = self._loader

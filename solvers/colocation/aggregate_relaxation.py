@@ -65,7 +65,8 @@ def solve_in_shares(
     start: Pairing | None = None,
     limits: ShareLimits = SHARE_LIMITS,
 ) -> EngineAnswer:
-    """Solve a `stable_program` like `solve_program`, by way of fractions of the agents.
+    """Solve a `stable_program` as `solve_program` would, first in fractions of the agents and then
+    in integers.
 
     Parameters
     ----------
@@ -103,7 +104,7 @@ class _Search:
         self.bound, self.families = -np.inf, 0
 
     def run(self) -> Stop:
-        """Search all families; return why the search ended."""
+        """Search families of pairings until the bound meets the value; return the stop reason."""
         any_will_do = not self.program.program.cost.any()
         flagged = self.program.flagged
         while not self.clock.expired:
@@ -134,7 +135,7 @@ class _Search:
         return Stop.TIME_LIMIT
 
     def _family(self, clear: Integers) -> Stop:
-        """Search the pairings with the given flags at 1."""
+        """Search the pairings with the given flags at 1 by CP-SAT; return why it stopped."""
         whole = self.program.program
         lower = whole.lower.copy()
         lower[clear] = 1.0
@@ -154,7 +155,7 @@ class _Search:
         return found.stop
 
     def _leave_out(self, clear: Integers) -> None:
-        """Solve the fractional program with one of the flags at 0."""
+        """Add a row to the fractional program: at least one of the given flags is 0."""
         from scipy.sparse import csr_array, vstack
 
         row = csr_array(
@@ -170,8 +171,8 @@ class _Search:
 
 
 def _in_shares(program: LinearProgram, agents: int) -> tuple[LinearProgram, Floats]:
-    """Program with columns above 1 in units of the largest count and the objective per agent, and
-    the unit of each column.
+    """Program in fractions of the agents, with columns above 1 in units of the largest count and
+    the objective per agent; and the unit of each column.
     """
     assert program.implied is not None
     large = program.upper > 1

@@ -29,7 +29,7 @@ cube.
 
 
 class TotalPenalty(Incumbent[Pairing, float]):
-    """Incumbent and bound of the total penalty over all agents; the outcome has mean values."""
+    """Incumbent and bound of the total penalty over all agents; its outcome has mean penalties."""
 
     best: Pairing
 
@@ -80,7 +80,7 @@ class Matched(TotalPenalty):
         self.blossoms.search()
 
     def costs(self) -> tuple[Integers, int, int]:
-        """Costs of pairs (n, n) and of single agents as integers, and their scale."""
+        """Integer costs of pairs (n, n) and of a single agent, and the parts of a penalty of 1."""
         from .. import blossom_kernels as kernels
 
         instance, alone = self.instance, self.instance.single_penalty

@@ -33,7 +33,7 @@ def fewest_by_agent(
     instance: Colocation, objective: AgentObjective, counted: Blocking, clock: Clock,
     begin: Pairing, pairs: Callable[[float | None], Outcome],
 ) -> Outcome:  # fmt: skip
-    """Minimize an objective of agents, starting from a pairing with the fewest blocking pairs.
+    """Minimize the blocking agents, or the blocking pairs of one agent, from a given pairing on.
 
     Few pairs mean few agents, and so many pairs at least mean so many agents at least. What that
     leaves open is decided by a program over types.
@@ -50,7 +50,7 @@ def fewest_by_agent(
 
 
 class _ByAgent(Incumbent[Pairing, int]):
-    """State of the search: the incumbent, and bounds on its objective and on its penalty."""
+    """State of `fewest_by_agent`: incumbent, and bounds on agent objective and mean penalty."""
 
     best: Pairing
 
@@ -98,8 +98,8 @@ class _ByAgent(Incumbent[Pairing, int]):
         return next(few for few in range(2 * pairs + 1) if few * (few - 1) // 2 >= pairs)
 
     def _decide(self) -> None:
-        """Decide whether the bound is reached, by a program over types, and minimize where that is
-        undecided.
+        """Decide by a program over types whether the bound on the agent objective is reached, and
+        minimize where that is undecided.
         """
         while self.open:
             limit = self.bound
@@ -116,7 +116,7 @@ class _ByAgent(Incumbent[Pairing, int]):
             self.raise_bound(limit + 1, "program over types", proof + "the program over types")
 
     def _cheapest(self) -> None:
-        """Minimize the penalty among all pairings of equal objective."""
+        """Minimize the penalty among all pairings whose agent objective is the least."""
         stop = self.stop
         answer = self._solved(self.value)
         if answer is not None and answer.bound is not None and self.penalty_bound is None:
@@ -143,7 +143,7 @@ class _ByAgent(Incumbent[Pairing, int]):
         return answer
 
     def outcome(self) -> Outcome:
-        """Checked outcome with both levels in its certificate."""
+        """Outcome with the levels of its objective and of the penalty in its certificate."""
         bound, penalty = self.penalty_bound, mean_penalty(self.instance, self.best)
         if bound is None:
             bound = least_penalty_bound(self.instance, self.clock.left, start=self.best)

@@ -1,5 +1,5 @@
-"""Shared parts of the exact methods: blocking pairs, time limits of programs, and checked
-outcomes.
+"""Shared parts of the exact methods of colocation: definition of blocking pairs, limits of programs
+over types, solving within a time limit, and checked outcomes.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ class Blocking:
         validate_alpha(self.alpha, self.mode)
 
     def pairs(self, instance: Colocation, pairing: Pairing) -> BlockingPairs:
-        """Blocking pairs of a pairing."""
+        """Blocking pairs of a pairing by this definition, counted, and listed by type."""
         return blocking_pairs(instance, pairing, self.alpha, self.mode, self.uncertainty)
 
     def count(self, instance: Colocation, pairing: Pairing) -> int:
@@ -83,8 +83,8 @@ class Blocking:
         return self.pairs(instance, pairing).count
 
     def usable_pairs(self, instance: Colocation, most: int) -> Booleans | None:
-        """Pairs of types (T, T) that pairings with at most `most` (0 or 1) blocking pairs can use;
-        None if there is no such pairing.
+        """Pairs of types (T, T) not ruled out for pairings with at most `most` (0 or 1) blocking
+        pairs; None if there is no such pairing.
         """
         if self.uncertainty == "possible" or not FEW_TYPES < instance.types <= MOST_TYPES:
             return instance.allowed
@@ -114,12 +114,12 @@ class Blocking:
 
     @property
     def options(self) -> dict[str, Any]:
-        """The definition as options of a method."""
+        """Alpha, its mode, and the treatment of intervals, as options of a method."""
         return {**self.facts, "uncertainty": self.uncertainty}
 
     @property
     def facts(self) -> dict[str, Any]:
-        """The definition as facts of a certificate."""
+        """Alpha and its mode, as facts of a certificate."""
         return {"alpha": self.alpha, "alpha_mode": self.mode}
 
 
@@ -127,7 +127,7 @@ NOT_GIVEN = "none: the engine neither found a pairing nor ruled one out"
 
 
 def require_bandwidth(instance: Colocation) -> None:
-    """Raise InvalidInstance for an instance without bandwidths."""
+    """Raise InvalidOption for an instance without bandwidths."""
     if instance.bandwidth is None:
         raise InvalidOption(
             "bandwidth is missing; fair attribution compares types by it. Give bandwidth, one "
@@ -137,7 +137,7 @@ def require_bandwidth(instance: Colocation) -> None:
 
 
 def require_few_types(instance: Colocation, most: int) -> None:
-    """Raise InvalidInstance if there are too many types for memory."""
+    """Raise InvalidOption if there are too many types for memory."""
     if instance.types > most:
         raise InvalidOption(
             f"stable takes at most {most} types of agents; "
@@ -244,7 +244,7 @@ def best_of(
     start: Pairing | None,
     value: Callable[[Pairing], float],
 ) -> Pairing | None:
-    """Better one of the engine's pairing, if feasible, and the start."""
+    """The engine's pairing if it is feasible and no worse than the start, else the start."""
     if answer.point is None:
         return start
     found = program.pairing(answer.point)

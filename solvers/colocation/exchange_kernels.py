@@ -57,7 +57,7 @@ def _exchange(
 
 @compiled
 def _list(a: int, b: int, number: Integers, cell: Integers, at: Integers, cells: int) -> int:
-    """Insert a cell into the list of nonempty cells, or remove it; return the length of the
+    """Insert a matrix cell into the list of nonempty cells, or remove it; return the length of the
     list.
     """
     types = len(number)
@@ -74,7 +74,7 @@ def _list(a: int, b: int, number: Integers, cell: Integers, at: Integers, cells:
 
 @compiled
 def _add(a: int, b: int, m: int, number: Integers, cell: Integers, at: Integers, cells: int) -> int:
-    """Add m pairs a-b; return the number of nonempty cells."""
+    """Add m pairs of types a and b (m may be negative); return the number of nonempty cells."""
     number[a, b] += m
     number[b, a] += m
     cells = _list(a, b, number, cell, at, cells)
@@ -84,7 +84,7 @@ def _add(a: int, b: int, m: int, number: Integers, cell: Integers, at: Integers,
 @compiled
 def _rival(a: int, b: int, number: Integers, willing: Integers, place: Integers, size: Integers,
     own: Booleans) -> tuple[int, int]:  # fmt: skip
-    """Random pair c-d such that a beside b and c beside d block each other's pairs; -1 if none is
+    """Random pair c-d such that agents of a (beside b) and of c (beside d) block; -1 if none is
     drawn.
     """
     types, before = len(number), place[a, b]

@@ -81,7 +81,7 @@ class Exchanges:
         return number, moved, twice // 2
 
     def pairing(self, number: Integers) -> Pairing:
-        """Pairing of a matrix of counts."""
+        """Pairing that a matrix (T + 1, T + 1) of agents by type and partner type describes."""
         types = self.instance.types
         pairs = np.triu(number[:types, :types])
         pairs[np.diag_indices(types)] //= 2
@@ -90,8 +90,8 @@ class Exchanges:
     def search(
         self, start: Pairing, rng: np.random.Generator, enough: int = 0
     ) -> Iterator[Pairing | None]:
-        """Anneal repeatedly from the best pairing, longer each time and at different temperatures;
-        yield each improvement, or None.
+        """Anneal repeatedly from the best pairing, longer each time; yield after each kernel call
+        the pairing if it improved, else None.
         """
         from .exchange_kernels import anneal
 

@@ -87,7 +87,7 @@ class FairLimits(Routed):
 
 
 class FairSearch:
-    """State of the routes: incumbent, and bounds on both levels.
+    """State of the routes of `fair`: incumbent, and bounds on the slack and on the mean penalty.
 
     Attributes
     ----------
@@ -120,8 +120,8 @@ class FairSearch:
             clock.note(self.slack, 0.0, "start")
 
     def run(self, routes: Sequence[Callable[[FairSearch], None]], at: float | None = None) -> None:
-        """Run the routes of one level; the second level takes at most `penalty_seconds` without a
-        time limit.
+        """Run the routes of one level of `fair`; the second level takes at most `penalty_seconds`
+        without a time limit.
         """
         whole = self.clock
         if at is None and self.silent:
@@ -166,7 +166,7 @@ class FairSearch:
 
     @property
     def settled(self) -> bool:
-        """Whether the first level is finished."""
+        """Whether the first level, the least slack, is finished."""
         return self.ready
 
     @property
@@ -175,7 +175,7 @@ class FairSearch:
         return self.slack
 
     def within(self, pairing: Pairing, slack: float) -> bool:
-        """Return whether the slack of a pairing is within that of the second level."""
+        """Return whether a pairing keeps the slack of the second level."""
         return within_slack(self.instance, pairing, slack)
 
     @property
@@ -190,7 +190,7 @@ class FairSearch:
         return self.pairs > self.limits.programs.most_pairs and self.clock.left is not None
 
     def prove(self, bound: float) -> None:
-        """Keep a bound on the slack, or on the total penalty at the second level's slack."""
+        """Keep a bound on the slack or, at the second level, on the total penalty."""
         if self.at is not None:
             bound /= self.instance.agents
             known = self.penalty_bound
@@ -201,7 +201,7 @@ class FairSearch:
         self.bound = max(self.bound, bound)
 
     def improve(self, seconds: float | None) -> None:
-        """Improve the incumbent by `neighborhoods` for some seconds."""
+        """Improve the incumbent for some seconds by pairing few types anew."""
         if "parts" in self.limits.routes:
             seconds = self.limits.improving_seconds if seconds is None else seconds
             bound = max(self.bound, self.enough) if self.at is None else self.penalty_bound
@@ -219,7 +219,7 @@ class FairSearch:
         raise_if_interrupted(stop)
 
     def solve(self, parts: int = 1) -> None:
-        """Solve the complete program within one of `parts` parts of the remaining time."""
+        """Solve the level's integer program within 1 / `parts` of the remaining time."""
         if self.program is None:
             return
         at, program, per = self.at, self.program, float(self.instance.agents)
@@ -244,7 +244,7 @@ class FairSearch:
         self.stop = answer.stop
 
     def outcome(self) -> Outcome:
-        """Checked outcome with both levels in its certificate."""
+        """Outcome with the levels of slack and of penalty in its certificate."""
         value = mean_penalty(self.instance, self.best)
         bound = self.penalty_bound
         if bound is not None and bound > value:
@@ -266,7 +266,7 @@ class FairSearch:
 
 
 class SearchWithin(FairSearch):
-    """State of the routes with an allowance of slack, within which every pairing is admissible."""
+    """State of the routes of `fair` with a slack allowance, which admissible pairings keep."""
 
     silent = True
 
@@ -281,18 +281,18 @@ class SearchWithin(FairSearch):
 
     @property
     def ready(self) -> bool:
-        """Whether the incumbent keeps the allowance."""
+        """Whether the incumbent keeps the slack allowance."""
         return self.within(self.best, self.enough)
 
     @property
     def impossible(self) -> bool:
-        """Whether it is proved that every pairing exceeds the allowance."""
+        """Whether it is proved that the slack of every pairing exceeds the allowance."""
         apart = not agree(self.bound, self.enough, scale(self.instance, "slack"))
         return self.bound > self.enough and apart
 
     @property
     def settled(self) -> bool:
-        """Whether the incumbent keeps the allowance, or no pairing can."""
+        """Whether the incumbent keeps the slack allowance, or no pairing does."""
         return self.ready or self.impossible
 
     @property
@@ -301,11 +301,11 @@ class SearchWithin(FairSearch):
         return self.enough
 
     def within(self, pairing: Pairing, slack: float) -> bool:
-        """Return whether a pairing keeps the allowance, in the original instance."""
+        """Return whether a pairing keeps the allowance by the original penalties."""
         return keeps_slack(self.given, pairing, self.allowed)
 
     def outcome(self) -> Outcome:
-        """Checked outcome: a pairing within the allowance, or bounds on the least slack."""
+        """Outcome with a pairing within the slack allowance, or with bounds on the least slack."""
         least: Any = {"value": self.slack * self.unit, "bound": self.bound * self.unit}
         if self.impossible:
             why = f"integer program over types: no pairing has a slack below {least['bound']:g}"
@@ -321,7 +321,7 @@ class SearchWithin(FairSearch):
 
 
 def approach(search: FairSearch) -> None:
-    """Solve the relaxations of both levels, and round the cheaper point: a bound and a start."""
+    """Solve the relaxations of least slack and of least penalty at it: a bound, a rounded start."""
     if search.program is None or "approach" not in search.limits.routes:
         return
     first = relaxed(search.program.program, search.clock, parts=2)
@@ -339,7 +339,7 @@ def approach(search: FairSearch) -> None:
 
 
 def try_slack(search: FairSearch) -> None:
-    """With a time limit and a small program, pair types anew and solve it, for a short time."""
+    """If time is limited and the program small: pair types anew, then solve it for a short time."""
     if search.program is None or search.large or search.clock.left is None:
         return
     search.improve(search.clock.time_slice(search.limits.short))
@@ -348,7 +348,7 @@ def try_slack(search: FairSearch) -> None:
 
 
 def improve_slack(search: FairSearch) -> None:
-    """With a time limit or a large program, pair a few types anew, repeatedly."""
+    """If time is limited or the program large: lower the slack by pairing few types anew."""
     if search.program is None:
         search.improve(search.clock.left)
     elif search.large or search.clock.left is not None:
@@ -356,13 +356,13 @@ def improve_slack(search: FairSearch) -> None:
 
 
 def solve_slack(search: FairSearch) -> None:
-    """After its relaxation, solve the integer program of least slack."""
+    """Solve the integer program of least slack, unless its relaxation already takes too long."""
     if not search.hopeless:
         search.solve()
 
 
 def relax_penalty(search: FairSearch) -> None:
-    """Solve the relaxation of least penalty at this slack; or a matching where it is too large."""
+    """Bound the penalty at this slack by a relaxation, or a matching if that is too large."""
     if search.program is not None:
         search.relaxation = relaxed(search.program.program, search.clock, parts=2)
         if search.relaxation is not None:
@@ -374,14 +374,14 @@ def relax_penalty(search: FairSearch) -> None:
 
 
 def try_penalty(search: FairSearch) -> None:
-    """With a small program, solve it for a short time, which mostly is enough."""
+    """Solve a small program of least penalty for a short time: mostly that is enough."""
     if not search.large:  # what is near the relaxation already waits for its search
         search.solve(parts=search.limits.first_try)
 
 
 def improve_penalty(search: FairSearch) -> None:
-    """Where time is limited: search near the relaxation; where the program is large, pair a few
-    types anew.
+    """Lower the incumbent's penalty: near the relaxation if time is limited and the program small,
+    else by pairing a few types anew.
     """
     left, limits, relaxation = search.clock.left, search.limits, search.relaxation
     if search.program is None or left is None:
@@ -486,7 +486,5 @@ def fair(
 def fair_enough(
     instance: Colocation, pairing: Pairing, slack: float | None = None
 ) -> tuple[float, ...] | None:
-    """Empty objective if a pairing keeps the slack allowance of `fair` (or none is given), else
-    None.
-    """
+    """Return () if a pairing keeps the slack allowance of `fair` or none is given, else None."""
     return () if slack is None or keeps_slack(instance, pairing, slack) else None

@@ -61,7 +61,7 @@ def starting_pairing(
 
 
 def feasible_pairing(instance: Colocation, clock: Clock | None = None) -> Pairing:
-    """Any feasible pairing; clock and errors as in `complete`."""
+    """Any feasible pairing of an instance; clock and errors as in `complete`."""
     nothing = np.zeros(0, dtype=np.int64)
     empty = Pairing(nothing, nothing, nothing, np.zeros(instance.types, dtype=np.int64))
     return complete(instance, empty, clock)
@@ -144,7 +144,7 @@ def _trimmed(instance: Colocation, partial: Pairing) -> Pairing:
 
 
 def greedily_filled(instance: Colocation, partial: Pairing) -> Pairing:
-    """Pair the unpaired agents, those with fewest possible partners first; the rest stay alone."""
+    """Pair unplaced agents greedily; those left over run alone if all of them may."""
     left = instance.count - partial.agents_used()
     first, second, pairs = list(partial.first), list(partial.second), list(partial.pairs)
     waiting = np.flatnonzero(left)
@@ -179,8 +179,8 @@ def greedily_filled(instance: Colocation, partial: Pairing) -> Pairing:
 
 
 def _exchanged(instance: Colocation, stuck: Pairing) -> Pairing | None:
-    """Pair two agents that may not share with the members of another pair, at least penalty; None
-    if impossible.
+    """Pair each two unplaced agents with the members of an existing pair, which is split, at least
+    penalty; None if impossible.
     """
     left = np.repeat(np.arange(instance.types), instance.count - stuck.agents_used()).tolist()
     if len(left) % 2:
@@ -256,7 +256,7 @@ def _run(
     engine: EngineName = "highs",
     start: Pairing | None = None,
 ) -> EngineAnswer:
-    """Solve a program within the clock's time and `_UNDECIDED` seconds; raise KeyboardInterrupt."""
+    """Solve a program within the clock's time and `_UNDECIDED` seconds; may be interrupted."""
     large = program.program.columns > PROGRAM_LIMITS.keeps_time
     answer = run(program, clock, engine=engine, start=start, most=_UNDECIDED, apart=large)
     raise_if_interrupted(answer.stop)

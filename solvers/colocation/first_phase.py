@@ -25,8 +25,8 @@ STEPS = 50_000_000
 
 
 def usable_pairs(instance: Colocation, sets: GainSets, most: int) -> Booleans | None:
-    """Pairs of types (T, T) that pairings with at most `most` (0 or 1) blocking pairs can use; None
-    if there is no such pairing.
+    """Pairs of types (T, T) not ruled out for pairings with at most `most` (0 or 1) blocking pairs;
+    None if there is no such pairing.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Compiled kernels of the first phase over types."""
+"""Compiled kernels of the first phase of Irving's algorithm over types."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def usable(
 
 @compiled
 def _begin(state: Ints, queue: Ints, waiting: Ints) -> None:
-    """Reset the state and put every type into the queue."""
+    """Reset the state of the first phase over types, with every type in the queue."""
     for a in range(queue.size):
         queue[a] = a
         waiting[a] = True
@@ -98,8 +98,8 @@ def _narrow(
     order: Ints, place: Ints, room: Ints, size: Ints, ask: Ints, count: Ints, state: Ints,
     queue: Ints, waiting: Ints, trail: Ints, p: int, q: int,
 ) -> bool:  # fmt: skip
-    """Remove ranks until no further one can be excluded, each recorded in `trail`; return False if
-    a type has too little room.
+    """Strike out ranks of partners until no further one can be excluded, each recorded in `trail`;
+    return False if a type has too little room.
 
     Where the agents of a do not all find room behind those whom it leaves for c, one of them would
     leave for c, and c can have nobody whom it leaves for a; but p and q may block. The types that
@@ -157,7 +157,7 @@ def _nobody(queue: Ints, waiting: Ints, head: int, many: int) -> bool:
 
 @compiled
 def _take_out(room: Ints, trail: Ints, state: Ints, a: int, k: int) -> None:
-    """Set the room at rank k of type a to 0, recorded in `trail`."""
+    """Exclude the partner at rank k of type a: set its room to 0, recorded in `trail`."""
     trail[0, 0] += 1
     at = trail[0, 0]
     trail[at, 0] = a
@@ -170,7 +170,7 @@ def _take_out(room: Ints, trail: Ints, state: Ints, a: int, k: int) -> None:
 
 @compiled
 def _at_most(room: Ints, state: Ints, queue: Ints, waiting: Ints, at: int, a: int, k: int) -> None:
-    """Limit type a to one agent at rank k or better, queued as entry `at`."""
+    """Record that an agent of type a is at place k or a worse one; queue the type as entry `at`."""
     while state[HIGH, a] > k:
         state[HIGH, a] -= 1
         state[ROOM, a] += room[a, state[HIGH, a]]
@@ -180,7 +180,7 @@ def _at_most(room: Ints, state: Ints, queue: Ints, waiting: Ints, at: int, a: in
 
 @compiled
 def _take_back(room: Ints, trail: Ints) -> None:
-    """Undo the changes recorded in `trail`."""
+    """Undo the changes of `room` that are recorded in `trail`."""
     for at in range(trail[0, 0], 0, -1):
         room[trail[at, 0], trail[at, 1]] = trail[at, 2]
     trail[0, 0] = 0
@@ -191,8 +191,8 @@ def _try_each(
     order: Ints, place: Ints, room: Ints, size: Ints, ask: Ints, count: Ints, state: Ints,
     trial: Ints, queue: Ints, waiting: Ints, trail: Ints, steps: int,
 ) -> bool:  # fmt: skip
-    """Exclude every pair whose use would leave a type too little room, up to a number of steps;
-    return False if there is no pairing.
+    """Exclude every pair of types whose use would leave a type too little room, for about `steps`
+    steps; return False if there is no pairing.
     """
     types, width = order.shape
     trail[0, 0] = 0

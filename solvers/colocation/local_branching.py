@@ -61,7 +61,7 @@ def relaxed(program: LinearProgram, clock: Clock, parts: int = 1) -> Relaxation 
 
 
 def _bound(program: LinearProgram, dual: Floats) -> float:
-    """Lower bound from any multipliers: each column at its cheaper bound."""
+    """Lower bound of a program from any row multipliers: each column at its cheaper bound."""
     open_end = np.where(dual > 0, np.isinf(program.row_lower), np.isinf(program.row_upper))
     dual = np.where(open_end, 0.0, dual)
     price = program.cost - program.matrix.T @ dual
@@ -160,7 +160,7 @@ class LocalBranching(Incumbent[Pairing, float]):
 
     @property
     def found(self) -> bool:
-        """Whether the incumbent keeps the slack."""
+        """Whether the incumbent's slack is within the limit."""
         return bool(np.isfinite(self.value))
 
     def first(self, until: float) -> None:
@@ -205,7 +205,7 @@ class LocalBranching(Incumbent[Pairing, float]):
             last = self.clock.seconds if self.value < before else last
 
     def _cheap(self, per_type: float) -> Booleans:
-        """Columns of least reduced cost, a number for each type."""
+        """Whether each column is among the `per_type` cheapest for each present type."""
         return np.asarray(self.order < per_type * len(self.instance.present))
 
     def _moved(self, rng: np.random.Generator) -> Floats:
@@ -220,7 +220,7 @@ class LocalBranching(Incumbent[Pairing, float]):
         return point if found is None else found.point[: self.size]
 
     def _between(self, point: Floats, cheap: Booleans) -> tuple[Floats, Floats]:
-        """Column bounds from the incumbent to a point, and one pair further."""
+        """Column bounds around the incumbent and a point; cheap columns may be one above both."""
         now = self._now[: self.size]
         low = np.maximum(np.minimum(np.floor(point), now) - 1, 0.0)
         most = np.maximum(np.ceil(point), now)
@@ -242,7 +242,7 @@ class LocalBranching(Incumbent[Pairing, float]):
         return self.made.point(self.best)
 
     def _solve(self, low: Floats, high: Floats, seconds: float, start: bool = True) -> Stop:
-        """Solve the program with these bounds of its first columns, and keep a better pairing."""
+        """Solve the program with the given bounds of its first columns; offer its pairing."""
         answer = solve_program(
             _within(self.made.program, low, high), time_limit=max(LEAST_SECONDS, seconds),
             start=self._now if start else None, heuristics=False,
@@ -290,7 +290,7 @@ def search_near(
 
 
 def _within(program: LinearProgram, low: Floats, high: Floats) -> LinearProgram:
-    """Copy a program with tighter bounds of its first columns."""
+    """Copy of a program with tighter bounds of its first columns."""
     lower, upper = program.lower.copy(), program.upper.copy()
     lower[: len(low)] = np.clip(low, lower[: len(low)], upper[: len(low)])
     upper[: len(low)] = np.clip(high, lower[: len(low)], upper[: len(low)])

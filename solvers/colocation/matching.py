@@ -109,7 +109,7 @@ def multipliers(instance: Colocation, start: Pairing, clock: Clock) -> Multiplie
 def least_penalty_matching(
     instance: Colocation, start: Pairing, clock: Clock, limits: MatchingLimits = MATCHING_LIMITS
 ) -> Matching | Matched:
-    """Minimize the total penalty from a feasible start; return the finished search.
+    """Search for the least total penalty from a feasible pairing; return the finished search.
 
     By blossoms where agents differ and that is quicker. Ctrl-C or the end of the time gives the
     best pairing so far with the bound reached.
@@ -136,7 +136,7 @@ def least_penalty_matching(
 
 
 class Matching(TotalPenalty):
-    """Search over pairs of types, with the bound that multipliers prove."""
+    """Search for the least total penalty over pairs of types, with a bound by dual multipliers."""
 
     def __init__(
         self,
@@ -231,13 +231,13 @@ class Matching(TotalPenalty):
         return cast("Booleans", np.triu(chosen | chosen.T) & np.isfinite(self.cost))
 
     def spread(self, chosen: Booleans) -> Booleans:
-        """Extend an array over present types to all types."""
+        """Extend a matrix over the present types to all types, with False for the others."""
         full = np.zeros((self.instance.types, self.instance.types), dtype=bool)
         full[np.ix_(self.present, self.present)] = chosen
         return full
 
     def _price(self, dual: Floats) -> None:
-        """Reduced costs of all pairs, and the bound that they prove with the multipliers."""
+        """Compute all reduced costs and the bound that they prove; keep them if it is no worse."""
         y = dual[: len(self.present)]
         capacity = (
             min(0.0, float(dual[len(self.present)])) if self.plain_rows > len(self.present) else 0.0
@@ -266,7 +266,7 @@ class Matching(TotalPenalty):
         self._latest = reduced
 
     def _wanted(self, in_set: Booleans) -> tuple[Integers, Integers]:
-        """For each type the pairs of most negative reduced cost outside the current set."""
+        """Pairs of most negative reduced cost of each type that are not in the program yet."""
         price = np.where(in_set | in_set.T, np.inf, self._latest)
         number = min(self.limits.joining, len(price))
         nearest = np.argpartition(price, number - 1, axis=1)[:, :number]
@@ -429,7 +429,7 @@ class Matching(TotalPenalty):
         return replace(program, program=shifted)
 
     def with_cuts(self, program: PairingProgram) -> PairingProgram:
-        """Integer program with the odd-set cuts as rows."""
+        """Copy of a pairing program with the odd-set cuts as additional rows."""
         if not self.sets:
             return program
         from scipy.sparse import csr_array, vstack

@@ -146,7 +146,7 @@ def _limits(bandwidth: Floats, mean: Floats, at: Floats) -> tuple[Floats, Floats
 def _paired_anew(
     instance: Colocation, pairing: Pairing, part: Integers, slack: float | None, seconds: float
 ) -> tuple[Pairing | None, Stop]:
-    """Optimal pairing of the agents of some types among themselves; None at the time limit."""
+    """Pair some types anew by a program: the pairing, None without one, and why that stopped."""
     assert instance.bandwidth is not None
     # 1. take the pairs within these types apart; all others stay paired
     member = np.zeros(instance.types, dtype=bool)

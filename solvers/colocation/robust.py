@@ -156,8 +156,8 @@ class _Bisection:
         self.decided = self.confirmed = False
 
     def run(self) -> None:
-        """Bisect until no breakpoint is between the two ends, then minimize the penalty at the
-        least alpha.
+        """Bisect until no difference of penalties is between the two ends, then minimize the
+        penalty at the least alpha.
         """
         while (
             self.enough - self.below > NARROW
@@ -180,8 +180,8 @@ class _Bisection:
             self.best, self.bound = cheapest.solution, cheapest.bound  # recounted there
 
     def _confirm(self) -> None:
-        """Solve the program at the alpha that is too low with the other engine; a pairing would
-        refute the proof.
+        """Let the other engine confirm that no pairing is stable at the largest alpha proved too
+        low; a pairing found there would refute the proof.
         """
         if self.below < 0 or self.clock.expired:
             return
@@ -193,8 +193,8 @@ class _Bisection:
             self.enough = stable_alpha(self.instance, self.best, "possible")
 
     def _tried(self, alpha: float) -> bool:
-        """Solve the program at an alpha and move one of the two ends; return False if undecided in
-        time.
+        """Solve the program at an alpha between the two ends of the bisection and move one end;
+        return False if undecided in time.
         """
         found = self._program(alpha, penalty=False)
         if found is None:
@@ -208,7 +208,7 @@ class _Bisection:
         return True
 
     def _program(self, alpha: float, *, penalty: bool) -> Outcome | None:
-        """Answer of the program at an alpha; None if undecided in time."""
+        """Outcome of the program at an alpha, by either engine; None if undecided in time."""
         if self.clock.expired:
             self.stop = Stop.TIME_LIMIT
             return None
@@ -230,7 +230,7 @@ class _Bisection:
     def _asked(
         self, alpha: float, engine: EngineName, seconds: float | None, *, penalty: bool = False
     ) -> Outcome:
-        """Answer of one engine at an alpha; raises KeyboardInterrupt."""
+        """Outcome of one engine at an alpha; raises KeyboardInterrupt if interrupted."""
         self.programs += 1
         found = at_most_blocking(
             self.instance, 0, alpha, uncertainty="possible", penalty=penalty, time_limit=seconds,
@@ -240,7 +240,7 @@ class _Bisection:
         return found
 
     def result(self) -> RobustAlpha:
-        """Current result of the bisection."""
+        """Return the pairing and the ends of the bisection so far as a `RobustAlpha`."""
         return RobustAlpha(
             alpha=self.enough,
             pairing=self.best,
@@ -256,9 +256,10 @@ class _Bisection:
 
 
 def breakpoints(instance: Colocation, above: float = -1.0, upto: float = math.inf) -> list[float]:
-    """0 and the alphas, ascending, at which a possible gain ends (high[a, b] - low[a, c] for b
-    other than c, of pairs that can come about), each as the least float whose decimal is not below
-    it; only those above one alpha and at most another.
+    """Alphas at which the set of possible gains changes, ascending, in a range.
+
+    They are 0 and, of pairs that can come about, high[a, b] - low[a, c] for b other than c, each as
+    the least float whose decimal is not below it; above `above` and at most `upto`.
     """
     found = {0.0}
     for leaves, offered, inside in _differences(instance, above, upto):
@@ -270,15 +271,15 @@ def breakpoints(instance: Colocation, above: float = -1.0, upto: float = math.in
 
 
 def _number_between(instance: Colocation, above: float, upto: float) -> int:
-    """Count triples (type, old and new partner) with a difference of penalties in this range."""
+    """Count triples (type, old and new partner) whose difference of penalties is in a range."""
     return sum(int(inside.sum()) for *_, inside in _differences(instance, above, upto))
 
 
 def _differences(
     instance: Colocation, above: float, upto: float
 ) -> Iterator[tuple[Floats, Floats, Booleans]]:
-    """Partners b that agents of each type may leave for c, and for which pairs the difference of
-    penalties is between two numbers.
+    """Penalties of the old partners b and new partners c of each type, and for which b and c the
+    difference lies in a range.
     """
     leaves, offered = compared(instance, "possible")
     present = instance.count > 0

@@ -125,7 +125,7 @@ def stable(
 
 
 def _routes(search: StableSearch) -> tuple[Callable[[StableSearch], None], ...]:
-    """Routes for the instance; none if there is no time to build preference lists."""
+    """Routes of `stable` for the instance; none if there is no time to build preference lists."""
     instance, limits = search.instance, search.limits
     # stable partitions are of one order of each agent, not of one to leave by and one to go by
     different = search.certain and instance.distinct and search.alone_is_worst

@@ -127,7 +127,7 @@ class StableLimits(Routed):
 
 
 class StableSearch(Incumbent[Pairing, int]):
-    """State of the routes: incumbent (fewest blocking pairs, then least penalty) and bounds.
+    """State of the routes of `stable`: pairing of fewest blocking pairs, and bounds.
 
     Attributes
     ----------
@@ -161,12 +161,12 @@ class StableSearch(Incumbent[Pairing, int]):
 
     @property
     def everyone(self) -> bool:
-        """Whether all agents have lists; a job that may run alone without penalty never blocks."""
+        """Whether all agents have preference lists: not if some may run alone for free."""
         return self.instance.singles_allowed == 0 or self.instance.unpaired is not None
 
     @cached_property
     def lists(self) -> WeakLists:
-        """Preference lists of the single agents, if `everyone` has one."""
+        """Preference lists of the agents one by one, if `everyone` has one."""
         found = lists_of_agents(self.instance, self.counted.alpha, self.counted.mode)
         assert found is not None
         return found
@@ -182,8 +182,8 @@ class StableSearch(Incumbent[Pairing, int]):
         return self.clock.time_slice() or (None if self.value == 0 else self.limits.penalty_seconds)
 
     def by_deletions(self, seconds: float | None) -> None:
-        """Result of the search over deletions, with its bound if the lists determine all blocking
-        pairs.
+        """Search over deletions from the incumbent, and keep its pairing, and its bound if the
+        lists determine all blocking pairs.
         """
         all_said = self.alone_is_worst
         known = self.bound if all_said else 0
@@ -207,8 +207,8 @@ class StableSearch(Incumbent[Pairing, int]):
         self, function: Callable[..., Outcome], seconds: float | None,
         report: Report | None = None, **how: Any,
     ) -> Outcome | None:  # fmt: skip
-        """Answer of a program over types within the time limit; a large one runs in a child process
-        without progress reports.
+        """Outcome of a program over types within the time limit; a large one runs in a child
+        process without progress reports, None if that had to be ended.
 
         None when that had to be ended.
         """
@@ -249,7 +249,7 @@ class StableSearch(Incumbent[Pairing, int]):
         return found
 
     def _in_time(self, found: Outcome | None) -> Outcome | None:
-        """Result of a child process, or None at the time limit."""
+        """Result of a child process; without one (None) the time limit is recorded as the stop."""
         if found is None:
             self.stop = Stop.TIME_LIMIT
         return found
@@ -265,7 +265,7 @@ class StableSearch(Incumbent[Pairing, int]):
         return keep is not None and int(keep.sum()) > most
 
     def outcome(self) -> Outcome:
-        """Checked outcome with both levels and the blocking pairs in its certificate."""
+        """Outcome with blocking pairs and the levels of pairs and penalty in its certificate."""
         if self.value == 0:
             proof = f"a pairing without {KINDS[self.counted.uncertainty]}blocking pair is its own"
             stable = ": it is stable for every matrix within the intervals"
@@ -296,15 +296,15 @@ class StableSearch(Incumbent[Pairing, int]):
 
 
 def deletions(search: StableSearch) -> None:
-    """Search over deletions from a stable partition; with ties for a moment, which mostly is
-    enough.
+    """Search over deletions from a stable partition; if lists have ties only for a short time,
+    which is mostly enough.
     """
     search.by_deletions(search.clock.left if search.lists.strict else search.probe_seconds)
 
 
 def zero_of_different(search: StableSearch) -> None:
-    """Where it is open whether zero is possible: the program over the few pairs that could
-    be in an answer says it, and the least penalty.
+    """Decide whether zero blocking pairs are possible by a program over the few pairs of agents
+    that could be used, and minimize the penalty if they are.
     """
     if search.bound or not search.open or "zero" not in search.limits.routes:
         return
@@ -329,8 +329,8 @@ def deletions_again(search: StableSearch) -> None:
 
 
 def cheapest_of_different(search: StableSearch) -> None:
-    """Where time is left: the least penalty among all stable matchings when there are any, else
-    among those that forgive the same pairs, or all with as few blocking pairs where agents are few.
+    """Minimize the penalty among all stable pairings if there are any, else among those whose
+    blocking pairs are among the incumbent's, or all with as few if agents are few.
     """
     if search.clock.expired or search.penalty_bound is not None:
         return
@@ -356,8 +356,8 @@ def cheapest_of_different(search: StableSearch) -> None:
 
 
 def zero_over_types(search: StableSearch) -> None:
-    """Where types are few, or their pairs after the first phase: is zero possible, and at what
-    least penalty? A no proves that one blocking pair is needed.
+    """Decide whether zero blocking pairs are possible, and at what least penalty, if types, or
+    their pairs after the first phase, are few; a no proves that one is needed.
     """
     possibly = search.counted.uncertainty == "possible"
     if (_clear(search) or possibly) and "zero" in search.limits.routes:
@@ -365,8 +365,8 @@ def zero_over_types(search: StableSearch) -> None:
 
 
 def cheapest_with_one(search: StableSearch) -> None:
-    """Find the least penalty with one blocking pair, where zero is impossible and such pairings are
-    described by a linear program.
+    """Find the least penalty with one blocking pair, if zero is impossible and the program for one
+    is linear.
     """
     if search.open and search.bound == 1 and _by_rows(search, 1) and _clear(search):
         seconds = search.clock.time_slice(2) or search.limits.decision_seconds
@@ -374,8 +374,8 @@ def cheapest_with_one(search: StableSearch) -> None:
 
 
 def probe_agents(search: StableSearch) -> None:
-    """Search over deletions for a short time, agents of one type tied, which mostly finds a stable
-    pairing if one exists; where types are many.
+    """Search over deletions for a short time, with agents of one type tied, if types are many; it
+    mostly finds a stable pairing if there is one.
     """
     if _by_agents(search) and search.open:
         search.by_deletions(search.probe_seconds)
@@ -398,8 +398,8 @@ def exchange(search: StableSearch) -> None:
 
 
 def robust_start(search: StableSearch) -> None:
-    """Find the pairing of the least alpha at which no pair possibly blocks, where possible gains
-    count, in points.
+    """Offer the pairing of the least alpha at which no pair possibly blocks, where possible gains
+    count and alpha is in points.
     """
     possibly = search.counted.uncertainty == "possible"
     if not possibly or search.closed or "robust" not in search.limits.routes:
@@ -418,7 +418,7 @@ def robust_start(search: StableSearch) -> None:
 
 
 def decide_few(search: StableSearch) -> None:
-    """Decide for a moment whether few blocking pairs are enough."""
+    """Decide for a short time whether a few blocking pairs (`few_blocking` at most) are enough."""
     seconds = search.clock.time_slice(4) or search.limits.decision_seconds
     decide(search, seconds, search.limits.few_blocking)
 
@@ -492,8 +492,8 @@ def decided(search: StableSearch, most: int, seconds: float | None) -> bool:
 
 
 def cheapest_over_types(search: StableSearch) -> None:
-    """Where time is left: the least penalty without blocking pair, or with as few as are needed
-    where programs of this size say it.
+    """Minimize the penalty without blocking pair, or with the fewest if a program of this size can,
+    if time is left.
     """
     if search.clock.expired:
         return
@@ -534,8 +534,8 @@ def _by_agents(search: StableSearch) -> bool:
 
 
 def _by_rows(search: StableSearch, most: int) -> bool:
-    """Return whether the pairings with at most `most` blocking pairs are described by a linear
-    program.
+    """Return whether the program for at most `most` blocking pairs is linear and of a size that is
+    solved soon.
     """
     some = search.limits.few_types < search.instance.types <= search.limits.one_types
     return most == 1 and some and search.counted.uncertainty != "possible"

@@ -67,7 +67,7 @@ class RoommatesAnswer:
         return Stop(self.found.stop)
 
     def pairing(self, instance: Colocation) -> Pairing | None:
-        """Pairing of the matching; None if there is no perfect matching."""
+        """Matching found, as a pairing of types; None if there is no perfect matching."""
         partner = self.found.partner
         return (
             None
@@ -148,8 +148,8 @@ def forgiving(
     alpha: float = 0.0,
     alpha_mode: AlphaMode = "penalty-points",
 ) -> Colocation:
-    """Instance of different agents without the pairs that block `pairing`, and of the other pairs
-    with those alone that a pairing without blocking pairs (of the pairs left) can use.
+    """Instance of different agents restricted to pairs that do not block `pairing` and that a
+    pairing without blocking pairs among them can use.
 
     Every pairing of it without a blocking pair has no others in the full instance than those this
     one has.

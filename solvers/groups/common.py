@@ -25,8 +25,8 @@ NOISE = 1e-9
 
 
 class TotalLoss(Incumbent[Grouping, int]):
-    """Incumbent and bound of the total loss of all jobs, in units; the outcome has means over
-    jobs.
+    """Search state for the least total loss of all jobs, in integer units: incumbent and bound; its
+    outcome has means over jobs.
     """
 
     best: Grouping
@@ -76,7 +76,7 @@ def engine_units(columns: Columns, bound: float) -> int:
 
 
 def least_rests(columns: Columns, rest: Integers) -> Integers:
-    """Least reduced cost of a group on each class, at most 0, shape (C,)."""
+    """Least reduced cost of a group in each class of machines, at most 0, shape (C,)."""
     least = np.zeros(len(columns.limits), dtype=np.int64)
     np.minimum.at(least, columns.where, rest)
     return least
@@ -97,7 +97,7 @@ def prices_told(instance: Groups, price: Integers, total: int) -> dict[str, Any]
 
 
 def whole_prices(prices: Iterable[float]) -> list[int]:
-    """Integer prices from the decimals of a certificate."""
+    """Integer prices in units of 1e-12 from the decimals of a certificate."""
     return [round(float(price) * UNIT) for price in prices]
 
 

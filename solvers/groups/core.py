@@ -140,7 +140,7 @@ def _solved(
     instance: Groups, clock: Clock, start: Solution | None, least: int | None,
     alpha: float | None, limits: CoreLimits,
 ) -> Outcome:  # fmt: skip
-    """Solve at an alpha, or for the least alpha (None)."""
+    """Outcome of `core` at an alpha, or of `least_alpha` without one."""
     seconds = limits.counts * limits.relaxation.group_seconds * groups_number(instance)
     if clock.left is not None and seconds > clock.left:
         found = dealt(instance, snake=False)

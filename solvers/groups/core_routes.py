@@ -69,8 +69,8 @@ class CoreLimits:
 
 
 class CoreSearch(Incumbent[Grouping, int]):
-    """State of the routes: the grouping nearest to the core, and bounds on the least alpha and on
-    the penalty.
+    """State of the routes of `core` and `least-alpha`: the grouping nearest to the core, and bounds
+    on the least alpha and on the penalty.
 
     The value is the least alpha at which no group blocks the grouping, in units, or the alpha that
     is asked where that is more; of equal ones the one of less penalty is better.
@@ -121,7 +121,7 @@ class CoreSearch(Incumbent[Grouping, int]):
         return super().offer(answer, text)
 
     def report(self, text: str) -> None:
-        """Report progress in the objective of the method."""
+        """Report progress in least alpha, or in blocking groups if an alpha is given."""
         if self.alpha is None:
             super().report(text)
         else:
@@ -149,7 +149,7 @@ class CoreSearch(Incumbent[Grouping, int]):
 
     @property
     def full(self) -> int:
-        """Number of kinds of full groups."""
+        """Number of kinds of groups that fill all seats of a machine."""
         size = self.columns.size
         return int(np.count_nonzero(size == self.instance.seats[self.columns.where]))
 
@@ -160,7 +160,7 @@ class CoreSearch(Incumbent[Grouping, int]):
 
     @property
     def late(self) -> bool:
-        """Whether the time is up, or would be before a program is built."""
+        """Whether the time is up, or would be before a program over all full groups is built."""
         least = self.limits.full_seconds * self.full
         return self.clock.expired or (self.clock.left is not None and least > self.clock.left)
 
@@ -185,7 +185,7 @@ class CoreSearch(Incumbent[Grouping, int]):
         return answer
 
     def outcome(self) -> Outcome:
-        """Checked outcome with both levels in its certificate."""
+        """Outcome with the levels of its objective and of the penalty in its certificate."""
         instance, answer = self.instance, self.fewest if self.blocking else self.best
         check(instance, answer)
         name, value, bound = "least_alpha", self.value / UNIT, self.bound / UNIT
@@ -237,8 +237,8 @@ def relax(search: CoreSearch) -> None:
 
 
 def cheapen(search: CoreSearch) -> None:
-    """Where there may be a grouping that no group blocks: solve integer programs over ever more
-    groups, those of least reduced cost first, until no other can lower the penalty.
+    """Minimize the penalty of groupings without blocking group by integer programs over ever more
+    kinds of groups, those of least reduced cost first, unless there is no such grouping.
     """
     if search.empty or (search.least is None and not search.decided):
         return
@@ -292,8 +292,8 @@ def cheapen(search: CoreSearch) -> None:
 
 
 def bisect(search: CoreSearch) -> None:
-    """Where the least alpha is asked, or no grouping is unblocked at the alpha asked: settle
-    differences of losses, 0 first and then those near the low end, until none is open.
+    """Find the least alpha by bisection over differences of losses, 0 first and then those near the
+    low end; at a given alpha only if every grouping is blocked there.
     """
     if search.least is not None and not search.empty:
         return
@@ -338,8 +338,8 @@ def _tried(search: CoreSearch, least: int) -> bool:
 
 
 def _confirm(search: CoreSearch) -> None:
-    """Let CP-SAT confirm that the core is empty where HiGHS said so; a grouping would refute the
-    proof.
+    """Let CP-SAT confirm that the core is empty at the largest alpha ruled out; a grouping found
+    there would refute the proof.
     """
     if search.below < 0 or search.many or search.late:
         return

@@ -30,7 +30,7 @@ def exchanged(instance: Groups, grouping: Grouping, clock: Clock) -> Grouping:
 
 
 def _round(instance: Groups, grouping: Grouping) -> Grouping | None:
-    """Apply the exchanges of largest gain; None if none helps."""
+    """Grouping after one round of the exchanges of largest gain; None if no exchange helps."""
     # 1. an entry for each type on each kind of machine, an empty seat being a type too
     members, where, number = _with_empty(instance, grouping)
     seats = instance.seats[where]

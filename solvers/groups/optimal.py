@@ -34,7 +34,7 @@ from .pairs import least_loss_pairs
 
 @dataclass(frozen=True)
 class GroupLimits(Routed):
-    """Parameters of `optimal`, and of the relaxation that `core` begins with.
+    """Parameters of `optimal` for groups, and of the relaxation that `core` begins with.
 
     Attributes
     ----------
@@ -151,7 +151,7 @@ class Search(TotalLoss):
         self.report("start")
 
     def relax(self) -> None:
-        """Solve the linear program by column generation."""
+        """Solve the program over kinds of groups by column generation; keep the best prices."""
         instance, columns = self.instance, self.columns
         types, classes = instance.types, len(columns.limits)
         builder = ProgramBuilder()
@@ -237,14 +237,14 @@ class Search(TotalLoss):
         return rest
 
     def nearest(self, among: Integers, many: int) -> Integers:
-        """Columns of least reduced cost."""
+        """The `many` columns of least reduced cost among the given ones, ascending."""
         if len(among) <= many:
             return among
         return np.sort(among[np.argpartition(self.rest[among], many)[:many]])
 
     def _claimed(self, bound: float, beyond: int) -> None:
-        """Bound for all groupings from an engine's bound for some columns, where the other columns
-        cost `beyond` at least.
+        """Raise the bound by an engine's bound for some columns, where all other columns cost
+        `beyond` at least.
         """
         self.raise_bound(
             min(engine_units(self.columns, bound), beyond, self.value),
@@ -268,7 +268,7 @@ class Search(TotalLoss):
 def too_large(
     instance: Groups, start: Solution | None, clock: Clock, bound: float | None = None
 ) -> Outcome:
-    """Outcome without a bound, if listing the groups would exceed the time limit."""
+    """Feasible outcome without a proof, if listing the groups would exceed the time limit."""
     begin = starting_grouping(instance, None, start, clock)
     if isinstance(begin, Outcome):
         return begin

@@ -24,9 +24,9 @@ PAIR_SECONDS = 4e-7
 def least_loss_pairs(
     instance: Groups, start: Solution | None, clock: Clock, fewest: int | None
 ) -> Outcome | None:
-    """The grouping of least mean penalty by blossoms, where many jobs all differ, machines have two
-    seats, and no job loses anything alone; None for other instances, where too little time is left,
-    and where another way is quicker.
+    """Outcome of pairing jobs by a minimum-weight matching, where many jobs all differ, machines
+    have two seats, and no job loses anything alone; None for other instances, or where too little
+    time is left or another method is faster.
     """
     jobs, place = instance.jobs, int(np.argmax(instance.limits > 0))
     alike = (instance.alike == instance.alike[place]) | (instance.limits == 0)
@@ -84,7 +84,7 @@ def mates(instance: Groups, grouping: Grouping) -> Integers:
 
 
 def grouping_of(instance: Groups, mate: Integers) -> Grouping:
-    """Grouping with the given partners; equal classes are filled in order."""
+    """Grouping of the jobs and their partners; machines of equal classes are filled in order."""
     one = np.flatnonzero((mate < 0) | (mate > np.arange(len(mate))))
     two = np.where(mate[one] < 0, -1, instance.present[mate[one]])
     used = np.repeat(np.arange(len(instance.limits)), instance.limits)[: len(one)]

@@ -62,7 +62,7 @@ class DeletionSearch:
         )
 
     def _at(self, depth: int) -> Partition:
-        """Partition of the search at a depth; 0 for the current lists, -1 for trials."""
+        """Partition of the search at a depth: 0 of the current lists, -1 for trials."""
         return Partition(self._stack.predecessors[depth], self._stack.ranks[depth])
 
     @property
@@ -74,19 +74,19 @@ class DeletionSearch:
         return int(odd + self._weight * single)
 
     def lower_values(self) -> tuple[int, ...]:
-        """Values that one deletion may reach, the best first; with singles the parity is kept."""
+        """Lower counts of odd parties that one deletion may reach, the least first."""
         lower = (self.value - 2,) if self._weight else (self.value - 2, self.value - 1)
         return tuple(value for value in lower if value >= 0)
 
     @property
     def predecessor(self) -> Ranks:
-        """The stable partition of the preference lists after the deletions made so far."""
+        """Predecessor of each agent in the stable partition after the deletions."""
         found: Ranks = self._stack.predecessors[0]
         return found
 
     @property
     def partner(self) -> Ranks:
-        """Matching of the partition; singles, and one agent of each odd party, get -1."""
+        """Matching of the stable partition; singles and one agent of each odd party get -1."""
         return matched_partition(self._rank, self.predecessor)
 
     def reduce(self) -> None:
@@ -108,7 +108,7 @@ class DeletionSearch:
 
     @property
     def choice(self) -> Ranks:
-        """Agent at each position of each list."""
+        """Agent at each position of each preference list."""
         return self._lists.choice
 
     @property
@@ -124,8 +124,8 @@ class DeletionSearch:
 
     @property
     def partition(self) -> Saved:
-        """Predecessors, their positions and the counts of parties, to be restored when the lists
-        are as before.
+        """Copy of the current predecessors, positions and counts of parties, to be set again when
+        the lists are as they are now.
         """
         return self._copied(0, self._stack.parties[0])
 
@@ -146,7 +146,7 @@ class DeletionSearch:
 
     @property
     def trial(self) -> Saved:
-        """Partition after the deletion that `without` tried last."""
+        """Copy of the stable partition after the deletion that `without` tried last."""
         return self._copied(-1, self._work.counts[:2])
 
     def reorder(self, agent: int, first: int, others: list[int]) -> None:
@@ -179,8 +179,8 @@ class DeletionSearch:
         self._stack.state[:] = 0, 0, least, order is not None
 
     def run(self, budget: int) -> int:
-        """Continue the search for about `budget` units of work (three nanoseconds each): FOUND,
-        EXHAUSTED or PAUSED.
+        """Continue the search for deletions for about `budget` units of work (three nanoseconds
+        each); return FOUND, EXHAUSTED or PAUSED.
         """
         outcome = self._kernels.search(
             self._lists, self._stack, self._limit, self._target, self._weight, budget, self._work

@@ -188,8 +188,8 @@ def _pair(lists: Lists, found: Partition, agent: int, r: int) -> None:
 
 @compiled
 def _take_from_odd(lists: Lists, found: Partition, agent: int) -> None:
-    """Remove an agent from its odd party; the others are matched along the party, none worse than
-    before.
+    """Remove an agent from its odd party of a stable partition; match the other members along the
+    party, none worse off than before.
     """
     following = found.predecessor[agent]
     while following != agent:
@@ -352,8 +352,8 @@ def _forget(lists: Lists, stack: Stack, depth: int, total: int) -> None:
 def _candidates(
     lists: Lists, stack: Stack, depth: int, limit: int, target: int, weight: int, work: Work
 ) -> tuple[int, int]:
-    """Pairs of the partition at this depth that may be deleted: their number, and the number of all
-    pairs.
+    """List the pairs of a node's partition that may be deleted; return their number, and that of
+    all pairs listed.
 
     An eager search wants those first that lower the count. To exhaust all, they had better come
     last, when the pairs whose own subtrees are small are already kept.
@@ -424,8 +424,8 @@ def _candidates(
 def search(
     lists: Lists, stack: Stack, limit: int, target: int, weight: int, budget: int, work: Work
 ) -> int:
-    """Depth-first search for state[2] to `limit` deletions that leave at most `target` odd parties
-    (singles times weight).
+    """Depth-first search for at least state[2] and at most `limit` deletions that leave no more
+    than `target` odd parties, singles counted `weight` times.
 
     Every such set of deletions contains a pair of any stable partition, as deleting others leaves
     the partition stable: so only its pairs are branched on; and one deletion lowers the count by

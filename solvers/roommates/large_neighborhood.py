@@ -45,7 +45,7 @@ class Improver:
         self.idle = 0
 
     def attempts(self) -> Iterator[None]:
-        """Endless iterator over neighborhoods of the incumbent."""
+        """Search neighborhoods of the incumbent without end, a bounded step at a time."""
         while True:
             before = self._incumbent.value
             yield from self._neighborhoods()
@@ -69,8 +69,8 @@ class Improver:
     def _find(
         self, limit: int, target: int, order: NDArray[np.int64], least: int = 0
     ) -> Iterator[None]:
-        """Run a bounded search; afterwards `self.found` says whether it succeeded, and a failed
-        search is undone.
+        """Run a bounded search for deletions; afterwards `self.found` says whether it succeeded,
+        and a failed search is undone.
         """
         self.search.start(limit, target, order, least)
         end = self.search.work + PATIENCE + 20 * len(self._rank) ** 2
@@ -105,7 +105,7 @@ class Improver:
             deleted += search.accept()
 
     def _minimize(self, deleted: list[Pair]) -> Iterator[None]:
-        """Restore every deleted pair that is not needed."""
+        """Restore, in random order, every deleted pair whose restoration leaves no odd party."""
         search = self.search
         for pair in [deleted[int(c)] for c in self._rng.permutation(len(deleted))]:
             search.restore([pair])
@@ -150,7 +150,7 @@ class Improver:
         search.reduce()
 
     def _replace(self, free: list[Pair], instead: list[Pair]) -> Iterator[None]:
-        """Search for fewer deletions than `free` with the same effect, or for as many others."""
+        """Add to `instead` fewer deletions than `free` with the same effect, or as many."""
         for limit in (len(free) - 1, len(free)):
             if self.search.value <= 2 * limit:
                 yield from self._find(limit, 0, self._random_order())

@@ -31,8 +31,8 @@ def _next(
     order: Ints, place: Ints, number: Ints, own: Ints, kind: Ints, count: Ints, length: int,
     i: int, r: int, last: Ints, most: Ints, equal: int,
 ) -> int:  # fmt: skip
-    """First position from r on whose agent holds nobody better than i or, with `equal`, holds i;
-    the end if none.
+    """First position from r on in agent i's list whose agent holds nobody it prefers to i or, with
+    `equal`, holds i; the list's end if none.
     """
     a = kind[i]
     whole = False
@@ -63,8 +63,8 @@ def reduce_types(
     order: Ints, place: Ints, number: Ints, own: Ints, kind: Ints, count: Ints, length: Ints,
     partner: Ints, scratch: Ints, counts: Ints,
 ) -> None:  # fmt: skip
-    """Irving's two phases up to the first odd party; `partner` is -1 for agents whose list has not
-    one entry.
+    """Irving's two phases up to the first odd party; `partner` is -1 for agents whose list is not
+    reduced to one entry.
 
     scratch: (8, at least n and T). counts: odd parties, rejected by everyone, proposals, rotations
     eliminated.
@@ -261,7 +261,7 @@ def refuse(order: Ints, place: Ints, better: Ints, length: Ints, last: Ints, sta
 def narrow(
     choice: Ints, back: Ints, first: Ints, last: Ints, changed: Ints, singles: bool, scratch: Ints
 ) -> bool:
-    """Shorten lists until every agent is the last entry of the first one in its list.
+    """Shorten preference lists until each agent is the last entry of its first entry's list.
 
     An entry (i, r) is in the table while r <= last[i] and i is not behind the last of whom it
     names. In a matching without blocking pair i gets nobody better than its first entry, so that
@@ -336,7 +336,7 @@ def _common_base(partner: Ints, parent: Ints, base: Ints, seen: Ints, one: int, 
 def _mark(
     partner: Ints, parent: Ints, base: Ints, inside: Ints, agent: int, root: int, child: int
 ) -> None:
-    """Mark one side of a blossom and reverse its parents."""
+    """Mark one side of a new blossom as inside, and reverse its parent pointers up to the base."""
     while base[agent] != root:
         inside[base[agent]] = 1
         inside[base[partner[agent]]] = 1

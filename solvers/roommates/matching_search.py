@@ -69,7 +69,7 @@ class TimeUp(Exception):
 
 
 class MatchingSearch(Incumbent[Ranks, int]):
-    """State of the search: the incumbent matching and the bound.
+    """State of the search for the fewest blocking pairs: the incumbent matching and the bound.
 
     Parameters
     ----------
@@ -94,7 +94,7 @@ class MatchingSearch(Incumbent[Ranks, int]):
         self.finished: list[int] = []
 
     def first(self) -> Ranks:
-        """Compute the stable partition, its bound, and a matching that may be partial."""
+        """Compute the stable partition and its bound; return a matching that may be partial."""
         raise NotImplementedError
 
     def solve(self) -> None:
@@ -102,7 +102,7 @@ class MatchingSearch(Incumbent[Ranks, int]):
         raise NotImplementedError
 
     def valid_start(self, start: ArrayLike) -> Ranks:
-        """The start, checked to be a matching of the goal."""
+        """Partners (n,) of the start, checked to be a matching of the goal."""
         partner = valid_partner(mutual_ranks(self.place), start)
         if self.goal == "perfect" and (partner < 0).any():
             raise InvalidInstance(
@@ -115,7 +115,7 @@ class MatchingSearch(Incumbent[Ranks, int]):
         return blocking_pairs(self.place, partner, self.better)
 
     def result(self, start: ArrayLike | None) -> AlmostStable:
-        """Solve and assemble the result."""
+        """Search from a start or a first matching, and return the best with its bound."""
         # 1. a first matching; without one there is none of the goal
         given = None if start is None else self.valid_start(start)
         first = self.completed(self.first())
@@ -159,7 +159,7 @@ class MatchingSearch(Incumbent[Ranks, int]):
         )
 
     def completed(self, partner: Ranks) -> Ranks | None:
-        """Complete a partial matching to one of the required kind; None if impossible."""
+        """Complete a matching to a perfect one, if that is the goal; None if impossible."""
         whole = self.goal == "any" or bool((partner >= 0).all())
         return partner if whole else perfect_matching(self.lists, partner)
 

@@ -73,7 +73,7 @@ class StablePartition:
         return len(self.singletons)
 
     def bound(self, goal: Goal = "perfect") -> int:
-        """Lower bound on blocking pairs over perfect matchings, or over all matchings.
+        """Lower bound on the blocking pairs of a perfect matching, or of any matching.
 
         Making one more pair unacceptable changes the number of odd parties by two at most (Tan and
         Hsueh 1995: one agent more changes it by one), and a matching is stable once its blocking
@@ -92,7 +92,7 @@ def lower_bound(odd: int, single: int, goal: Goal) -> int:
 
 @validate_options
 def stable_partition(rank: ArrayLike) -> StablePartition:
-    """Find a stable partition. O(n²).
+    """Find a stable partition of agents with strict preference lists. O(n²).
 
     A permutation of the agents is stable when (1) each agent of a party of three or more prefers
     its successor to its predecessor, and (2) no two acceptable agents both prefer each other to
@@ -127,7 +127,7 @@ def stable_partition(rank: ArrayLike) -> StablePartition:
 
 
 def partition_from(predecessor: Ranks) -> StablePartition:
-    """Partition with the given predecessors."""
+    """Stable partition in whose parties the agents have the given predecessors."""
     successor = np.empty_like(predecessor)
     successor[predecessor] = np.arange(predecessor.size, dtype=np.int32)
     return StablePartition(successor)
@@ -156,8 +156,8 @@ def matched_partition(rank: Ranks, predecessor: Ranks) -> Ranks:
 
 
 def largest_matching(rank: Ranks, start: NDArray[Any]) -> Ranks:
-    """Extend a matching of acceptable pairs to one of most pairs, by augmenting paths (Edmonds
-    1965).
+    """Extend a matching of acceptable pairs to one with the maximum number of pairs, by augmenting
+    paths (Edmonds 1965).
 
     An agent that no path reaches stays without partner in some largest matching, so one try for
     each is enough. One path is O(n²) to O(n³) steps.

@@ -80,7 +80,7 @@ class WeakLists:
 
 @validate_options
 def weak_lists(cost: ArrayLike, better: Callable[[NDArray[np.float64]], NDArray[Any]]) -> WeakLists:
-    """Turn costs into lists with ties.
+    """Turn costs into preference lists with ties.
 
     Parameters
     ----------

@@ -28,7 +28,7 @@ Floats = NDArray[np.float64]
 
 
 class StableTable:
-    """Table of stable matchings: the remaining part of every list.
+    """What is left of every preference list, and the stable matchings within it.
 
     Parameters
     ----------
@@ -49,7 +49,7 @@ class StableTable:
 
     @property
     def open(self) -> NDArray[np.int64]:
-        """Agents with two or more entries."""
+        """Agents whose list in the table has two or more entries."""
         return np.flatnonzero(self.first < self.last)
 
     @property
@@ -59,12 +59,12 @@ class StableTable:
 
     @property
     def last_partner(self) -> Ranks:
-        """Worst partner of each agent, shape (n,); the matching itself if no agent is open."""
+        """Worst partner of each agent, shape (n,); the only matching if no agent is open."""
         return self._named(self.last)
 
     def split(self, agent: int) -> Iterator[StableTable]:
-        """Tables of the matchings in which an open agent has its first entry and in which it has
-        not, each only if no list becomes empty.
+        """Tables of the matchings in which an agent has its first entry as partner, and of the
+        others; without a table in which a list becomes empty.
         """
         here, receiver = int(self.first[agent]), int(self.first_partner[agent])
         for whose, end in ((agent, here), (receiver, int(self.lists.back[agent, here]) - 1)):
@@ -117,7 +117,7 @@ class StableTable:
         return partner
 
     def _after(self, last: Ranks, touched: NDArray[np.int64], singles: bool = False) -> Any:
-        """Stable table left when lists are cut at `last` and shortened further; None if none is."""
+        """Stable table after lists are cut at `last`; None if a list becomes empty."""
         from . import list_kernels
 
         first, changed = self.first.copy(), np.zeros(len(last), dtype=np.int8)

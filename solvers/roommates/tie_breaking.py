@@ -88,16 +88,16 @@ class TieSearch:
 
     @property
     def predecessor(self) -> Ranks:
-        """Predecessors of the current partition."""
+        """Predecessor of each agent in the current stable partition."""
         return self._table.predecessor
 
     def begin(self, limit: int) -> None:
-        """Begin a search for at most `limit` deletions; the previous one must be exhausted."""
+        """Begin a search for at most `limit` deletions; the search before must be exhausted."""
         self._limit = limit
         self._stack = [self._node(0)]
 
     def run(self, work: int) -> bool:
-        """Continue the search for about `work` partitions; return True if it has ended."""
+        """Continue the search for about `work` more partitions; return True if it has ended."""
         end = self.work + work
         while self._stack and not self.found:
             if self.work >= end:
@@ -187,7 +187,7 @@ class TieSearch:
         return self._table.value
 
     def _open_ties(self, predecessor: Ranks) -> list[Tie]:
-        """Ties that could make a partition unstable, given those that are fixed."""
+        """Ties whose reversal could make a partition unstable, given those fixed."""
         from . import list_kernels
 
         lists, out = self._lists, self._out
@@ -202,8 +202,8 @@ class TieSearch:
         return [tie for tie in rows if self._is_open(tie, predecessor)] if self._fixed else rows
 
     def _is_open(self, tie: Tie, predecessor: Ranks) -> bool:
-        """Return whether a tie can still make the partition unstable, given those that are
-        fixed.
+        """Return whether reversing a tie can still make the stable partition unstable, given the
+        orders fixed so far.
         """
         i, a, b = tie
         if self._before(i, b, a):
@@ -232,8 +232,8 @@ class TieSearch:
         self._fixed.setdefault(i, []).append((a, b))
 
     def _put_before(self, tie: Tie) -> tuple[int, list[int]]:
-        """Fix a before b in i's list, with the agents that must precede a; return what undoes it
-        with `reorder`.
+        """Move a before b in i's list, with the agents that must precede a; return what `reorder`
+        takes to undo it.
         """
         i, a, b = tie
         first, last = int(self.rank[i, b]), int(self.rank[i, a])
@@ -244,8 +244,8 @@ class TieSearch:
 
 
 def _agents(ties: list[Tie]) -> tuple[int, ...]:
-    """Small set of agents whose fixed lists close all open ties; a pair with two open ties needs
-    one of its agents.
+    """Small set of agents such that no tie is open once their lists are fixed; of a pair with two
+    open ties one agent is enough.
     """
     between = {(i, a) for i, a, _ in ties}
     chosen = {i for i, a in between if (a, i) not in between}

@@ -86,7 +86,7 @@ def fewest_with_ties(
 
 
 class _Run(MatchingSearch):
-    """Search over tie-breakings and deletions."""
+    """Search over tie-breakings and deletions, for lists with ties."""
 
     def __init__(
         self, lists: WeakLists, goal: Goal, rng: np.random.Generator, known: int, clock: Clock,
@@ -101,7 +101,7 @@ class _Run(MatchingSearch):
         return self.search.partner
 
     def result(self, start: ArrayLike | None) -> AlmostStable:
-        """Result with the tie-breaking of the incumbent."""
+        """Result of the search, with the tie-breaking of its matching."""
         found = super().result(start)
         if not found.feasible:
             return found
@@ -125,7 +125,7 @@ class _Run(MatchingSearch):
             self.stop = Stop.TIME_LIMIT
 
     def _solve(self, search: TieSearch) -> None:
-        """Run rounds from different tie-breakings."""
+        """Search in rounds, each from another tie-breaking, until time is up or the bound met."""
         rounds = 0
         while self.open:
             begun = self.clock.seconds
@@ -142,14 +142,14 @@ class _Run(MatchingSearch):
                 self._adopt(search)
 
     def _adopt(self, search: TieSearch) -> None:
-        """Adopt the initial partition of a search as the proof if its bound is better."""
+        """Adopt the initial partition of a search as the proof, and its bound if that is better."""
         self.partition, self.unsettled = partition_from(search.predecessor), search.unsettled
         if search.bound > self.bound:
             self.bound = search.bound
             self.finished.clear()
 
     def _search(self, search: TieSearch, work: int) -> None:
-        """Exhaust increasing numbers of deletions from one tie-breaking, within the given work."""
+        """Exhaust `bound`, `bound + 1`, ... deletions from one tie-breaking, within given work."""
         end = search.work + work
         while self.open:
             limit = self.bound
@@ -168,7 +168,7 @@ class _Run(MatchingSearch):
             self.raise_bound(limit + 1, "a better bound")
 
     def _without_ties(self, rank: Ranks, seconds: float) -> None:
-        """Fewest blocking pairs under one tie-breaking."""
+        """Minimize the blocking pairs under one tie-breaking, and offer the matching."""
         limit = self.clock.time_slice(most=seconds)
         start = self.best if (rank == self.tie_breaking).all() else None
         found = fewest_blocking_pairs(

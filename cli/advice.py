@@ -165,10 +165,10 @@ def safe(
     shown: ShowOptions,
     by: Annotated[list[str] | None, "LABEL"] = None,
 ) -> None:
-    """Say whether nodes can be lost.
+    """Say whether the pods of lost nodes fit on the others.
 
-    All pods of each have places on the others while nothing else moves, or which have not. Exit 1
-    when some of it is not known to be safe.
+    Each node, and each zone, is lost alone, and no other pod moves. Names the pods without a place.
+    Exit 1 when some of it is not known to be safe.
 
     Parameters
     ----------
@@ -181,10 +181,10 @@ def safe(
 
 
 def repair(states: States, *, source: StateOptions, shown: PlanOptions) -> None:
-    """Say what is broken now, and how to repair it.
+    """Say which placement rules are broken, and how to repair it.
 
-    The fewest moves that keep all rules again, with no node emptied. Exit 1 when some of it stays
-    broken.
+    The fewest moves after which all rules are kept, with no node emptied. Exit 1 when some rule
+    stays broken.
     """
     from ..cluster.plan.repair import repair as repairing
 

@@ -72,7 +72,7 @@ class StateOptions:
 
     @cached_property
     def rare(self) -> AdviceSettings:
-        """Settings from the file of `--settings`."""
+        """Rarely needed settings of a question, from the file of `--settings`."""
         return read_settings(AdviceSettings, self.settings)
 
     def read(self, states: list[str]) -> ClusterState:
@@ -178,7 +178,8 @@ class ShowOptions:
         *given: Any,
         **more: Any,
     ) -> Answer:
-        """Ask a question about a state, with a message meanwhile, and show the answer.
+        """Compute the answer to a question about a cluster's state, show it, and return it; stderr
+        says meanwhile what is done.
 
         Exits where the answer is not what was hoped for, or an interrupt cut its plan short.
         """
@@ -214,12 +215,13 @@ class ShowOptions:
         return answer
 
     def _write_plan(self, found: Shown) -> str | None:
-        """Write the plan where it is requested; return the commands to run, where requested.
+        """Write the plan to the file of `--plan`, if given; return the commands that `--emit` asks
+        for, if given.
 
         Raises
         ------
         NoSolution
-            One of them is wished for, and nothing can be carried out.
+            One of them is given, and the answer has no plan.
         """
         from ..cluster.report.emit import emit, head
         from ..cluster.report.text_report import wrapped

@@ -86,7 +86,7 @@ def command(function: Callable[..., None]) -> Callable[..., None]:
 
 
 def _options_of(kind: type[Any]) -> Iterator[inspect.Parameter]:
-    """An option for each field of a dataclass whose annotation has more than a type."""
+    """Parameters of a command for those fields of a dataclass whose annotation holds a text."""
     hints = typing.get_type_hints(kind, include_extras=True)
     words: dict[str, str] = {}
     for base in reversed(kind.__mro__):
@@ -136,7 +136,9 @@ def _marks(hint: Any) -> tuple[Any, ...]:
 
 
 def _plain(hint: Any, name: str, metavar: str) -> Any:
-    """Type of a parameter for typer: without marks, named values as texts or as a choice."""
+    """Type that typer takes for a parameter: without metadata, a Literal as a text or as an
+    enumeration.
+    """
     if typing.get_origin(hint) is Annotated:
         return _plain(typing.get_args(hint)[0], name, metavar)
     if typing.get_origin(hint) in (typing.Union, types.UnionType):

@@ -69,7 +69,7 @@ def whole(
         ),
     ] = False,
 ) -> None:
-    """Take the options that stand before a command."""
+    """Handle the options that stand before a command."""
     mark = at_command_line.set(True)
     context.call_on_close(lambda: at_command_line.reset(mark))
 

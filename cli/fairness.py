@@ -20,8 +20,8 @@ from .codes import NO_ANSWER
 
 @validate_options
 @dataclass(frozen=True)
-class Beside:
-    """Options of `fairness` for output other than the table of debts.
+class ExitSettings:
+    """Setting of `advise fairness` that decides its exit code.
 
     Attributes
     ----------
@@ -64,7 +64,7 @@ def fairness(
     from ..cluster.fairness.words import debts_table, fairness_head, fairness_lines, windows_table
 
     # 1. What is asked for, refused before any work where it is wrong.
-    source, judging, asked = read_several((Source, Judging, Beside), settings)
+    source, judging, asked = read_several((Source, Judging, ExitSettings), settings)
     origin = {name: context.get_parameter_source(name) for name in files}
     given = {
         name: files[name] for name, where in origin.items() if where and where.name != "DEFAULT"

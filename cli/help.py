@@ -153,12 +153,14 @@ def usage_lines(error: Any, arguments: Sequence[str], root: Any) -> list[str]:
 
 
 def option_hint(word: str) -> str:
-    """Say how an option of a method is written if a word looks like one without -o; else ""."""
+    """Say how to write an option of a method where a word such as alpha=0.1 has no -o before it;
+    else "".
+    """
     return f"an option of a method is written -o {word}" if re.match(r"[a-z_]+=", word) else ""
 
 
 def _no_value(command: Any, option: str, arguments: Sequence[str]) -> str:
-    """Message on which value an option without one expects."""
+    """Message that an option was given without a value, and which value it expects."""
     for word in arguments:
         command = getattr(command, "commands", {}).get(word, command)
     for each in command.params:

@@ -139,7 +139,7 @@ def convert(
 
 
 def _filling(fill: str, form: str, taken: bool) -> Any:
-    """Argument of a reader on how to fill missing pairs, from the option `fill`."""
+    """Value of a reader's argument `missing` for `convert --fill`."""
     from ..analysis.colocation.prediction import predicted_penalties
     from ..instances.problem import InvalidOption
 

@@ -33,7 +33,7 @@ def queue(
     emit: Literal["sbatch"] | None = None,
     as_json: Json = False,
 ) -> None:
-    """Run the jobs of a queue, put together by what was measured.
+    """Run the jobs of a queue, paired by measured penalties.
 
     The same command continues where it stopped. Ctrl-C begins no new job and waits for those that
     run; a second Ctrl-C kills them. Exit 1 when a job failed or is lost.

@@ -1,4 +1,4 @@
-"""The site. From the root of a checkout:
+"""Sphinx configuration of the documentation's site.
 
 python -m pip install '.[docs]' && python -m sphinx -W --keep-going -d build/doctrees -b html docs build/site
 """

@@ -199,7 +199,9 @@ class ProgramBuilder:
         lower: npt.ArrayLike,
         upper: npt.ArrayLike,
     ) -> Integers:
-        """Add len(lower) rows of triplets, rows counted from 0 in the block; returns indices."""
+        """Add rows by triplets of row, column and coefficient, rows counted from 0 in the block;
+        returns their indices.
+        """
         low, high = np.asarray(lower, dtype=float), np.asarray(upper, dtype=float)
         number = max(low.size, high.size)
         where = np.asarray(columns, dtype=np.int64)
@@ -217,8 +219,7 @@ class ProgramBuilder:
         upper: npt.ArrayLike = np.inf,
     ) -> Integers:
         """Add rows lower <= sum of terms <= upper, the rows of terms counted from 0 within the
-        block; bounds and coefficients may be one for all. Returns the rows'
-        indices.
+        block; bounds and coefficients may be one for all. Returns the rows' indices.
         """
         columns = [np.asarray(column, dtype=np.int64) for _, column, _ in terms]
         every = list(zip(terms, columns, strict=True))

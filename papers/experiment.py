@@ -95,7 +95,9 @@ def compare(
 
 
 def claim(what: str, holds: bool, note: str = "") -> Finding:
-    """Finding on whether a sentence of the paper is true here."""
+    """Finding on a sentence of the paper: reproduced if `holds` says that it is true of our
+    results.
+    """
     return compare(what, "yes", "yes" if holds else "no", holds, note)
 
 
@@ -266,7 +268,9 @@ class Task:
 
     @property
     def command(self) -> str:
-        """Command line that runs the task; DATA stands for the user's folder of measured files."""
+        """Command line that runs the experiment with the task's options; DATA stands for the folder
+        of measured files.
+        """
         words = ["cotenant reproduce", self.experiment.name]
         words += [f"--seed {self.seed}"] if self.seed else []
         words += [f"-o {key}={'none' if one is None else one}" for key, one in self.options.items()]

@@ -145,8 +145,8 @@ def table(
     log: str | None = None,
     trace: Trace = "LPC-EGEE",
 ) -> Parts:
-    """Table 1 or 2: delta psi / p_tot of each rule over random windows of a trace, 5e4 or 5e5
-    seconds long; for table 2 also how much less unfair windows a tenth as long are.
+    """Table 1 or 2: unfairness, delta psi / p_tot, of each rule over random windows of a trace, 5e4
+    or 5e5 seconds long. Table 2 also compares them with windows a tenth as long.
 
     Parameters
     ----------
@@ -235,13 +235,13 @@ def figure_10(*, seed: int = 0, log: str | None = None) -> Parts:
 
 
 def _apart(distance: Floats) -> float:
-    """Largest less smallest mean distance of the rules; `distance` is (rules, windows)."""
+    """Largest less smallest of the rules' mean distances to REF; `distance` is (rules, windows)."""
     mean = distance.mean(axis=1)
     return float(mean.max() - mean.min())
 
 
 def _drawn_again(first: Floats, last: Floats, resamples: int = 2000) -> tuple[float, float]:
-    """Bootstrap interval (95 %) of how much the spread of the rules' means grows in `last`."""
+    """Bootstrap interval (95 %) of how much larger `_apart` is of `last` than of `first`."""
     windows = np.random.default_rng(0).integers(0, first.shape[1], (resamples, first.shape[1]))
     low, high = np.percentile(
         [_apart(last[:, drawn]) - _apart(first[:, drawn]) for drawn in windows], [2.5, 97.5]
@@ -285,7 +285,9 @@ def _conclusions(start: str, ours: dict[str, float], paper: dict[str, float]) ->
 def _rows(
     found: Study, start: str, paper: dict[str, Row], others: Mapping[Any, Study]
 ) -> Iterator[Finding]:
-    """Findings on each rule's mean beside the printed one; the start may cause differences."""
+    """Findings that compare each rule's mean with the printed one; `others` are studies from other
+    starts, a possible cause of a difference.
+    """
     counts = (
         f"{found.contended_windows} of {found.windows} windows are contended, "
         f"and {found.without_work} without work were drawn again"
@@ -484,7 +486,7 @@ def schedule_map(name: str, title: str, instance: Scheduling, start: Integers, a
 
 
 def _organization_1(instance: Scheduling, start: Integers) -> tuple[int, int]:
-    """Psi and total flow time at 14 of the started jobs of the first organization."""
+    """Psi and total flow time, at time 14, of the started jobs of the first organization."""
     mine = (instance.organization == 0) & (start >= 0)
     lengths = zip(start[mine].tolist(), instance.processing[mine].tolist(), strict=True)
     rows = [(begin, length, 0) for begin, length in lengths]

@@ -113,7 +113,9 @@ def figure_2() -> Parts:
 
 
 def _without_roots(instance: Packing, fair: FairShare, choice: Integers) -> list[float]:
-    """Utilities by equation 14 at alpha 2 with sums of |x| for its roots, in the order of moves."""
+    """Utilities of both servers, in the order of moves, by equation 14 at alpha 2 with sums of
+    absolute values in place of its roots.
+    """
     due = np.array(fair.due, dtype=float)
     variance = np.abs(choice.sum(axis=0)[:, None] * instance.demand / fair.total - due).sum()
     worth = []

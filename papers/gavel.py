@@ -178,8 +178,8 @@ def _fair(instance: Accelerators) -> Floats:
 
 
 def _in_parts(instance: Accelerators, owner: Integers, parts: int) -> Floats:
-    """Throughput of every job under POP: job i is in part i mod k, as in the published program,
-    with a k-th of the devices.
+    """Throughput of every job where k parts of the jobs each share a k-th of the devices (POP); job
+    i is in part i mod k, as in the published program.
     """
     found = np.zeros(len(owner))
     for part in range(parts):

@@ -265,7 +265,7 @@ def _drawn(comparison: Comparison, ranges: Ranges, rng: np.random.Generator) -> 
 
 
 def _measured(one: Admission, answer: Assignment, resource: Resource) -> dict[str, float]:
-    """Metrics of an assignment, with the resource score in the given reading."""
+    """Metrics of an assignment, with the resource score as `resource` reads it (see `table`)."""
     row, chosen = metrics(one, answer), answer.assigned
     if resource == "fastest" and chosen.any():
         fastest = one.threads * one.speed.max(axis=1)
@@ -410,7 +410,7 @@ STABLE_NOT_UNIQUE = Admission(
 def claims(
     *, seed: Annotated[int, AtLeast(0)] = 0, instances: Annotated[int, AtLeast(1)] = 300
 ) -> Parts:
-    """Stability, utilization, completion time, proportional fairness.
+    """Claims of section III.B: stability, utilization, completion time, proportional fairness.
 
     Parameters
     ----------
@@ -465,8 +465,8 @@ def unstable(seed: int, instances: int) -> dict[str, int]:
 
 
 def uses_most(instance: Admission) -> tuple[int, int]:
-    """Number of iterations of `proposed` in which the condition on utilization holds, and of those
-    in which the maximum is used.
+    """Number of iterations of `proposed` in which the condition on utilization holds, and in how
+    many of these the job uses as many cores as any VM could give it.
 
     The condition: the VM the job prefers has at least as many free cores as the job can use, or as
     any other VM has.

@@ -149,8 +149,8 @@ def _paper_page(name: str, rows: Sequence[ExperimentRow]) -> str:
 
 
 def _experiment(row: ExperimentRow) -> list[str]:
-    """Section of an experiment: what the paper prints beside ours, then a table of notes; numbers
-    that no paper prints only if there are no others.
+    """Section of a page on one experiment: a table of the paper's numbers beside ours, then notes;
+    a number that no paper prints is shown only if no number of it is printed.
     """
     one = registry.experiment_named(row["experiment"])
     place, what = (f"{text[:1].upper()}{text[1:]}" for text in (one.place or one.what, one.what))
@@ -255,7 +255,7 @@ def option_tables(experiments: Iterable[Experiment]) -> Iterator[Table]:
 
 
 def left_open(entries: tuple[tuple[str, str], ...], title: str = "") -> Table:
-    """Table of the figures and tables that a text does not determine, and why."""
+    """Table of the figures and tables that papers' texts do not determine, and why."""
     return Table("not-determined", title, (Column("paper and place", bold=True), Column("why")),
         entries)  # fmt: skip
 

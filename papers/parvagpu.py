@@ -34,7 +34,8 @@ MOST_PROCESSES = 5
     data=(("rates", "gpu/parva/SLO_req_rate.txt"),),
 )
 def deployments(*, seed: int = 0, rates: str = "SLO_req_rate.txt") -> Parts:
-    """Cards of the published deployments beside the fewest, and whether they give their rates.
+    """Number of cards of each published deployment beside the fewest that suffice, and whether its
+    services get their rates.
 
     Parameters
     ----------

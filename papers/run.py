@@ -110,7 +110,9 @@ def run_tasks(
 
 
 def _row(task: Task) -> ExperimentRow:
-    """Stored row of a run without findings; its key is experiment, seed, options and data."""
+    """Row that stores a run, without findings yet; its key is experiment, seed, options, data and
+    version.
+    """
     one, options = task.experiment, dict(task.options)
     files = {}
     for option, path in task.files.items():
@@ -184,9 +186,9 @@ MOST_WORDS = 3
 
 
 def explained(done: Reproduction) -> Reproduction:
-    """Reproduction whose differences without a cause of their own get one from reruns under each
-    variation of the experiment; its seconds count the reruns. Variations of an option that the user
-    gave, or that need a measured file which is missing, are left out.
+    """Give each difference of a reproduction that has no cause one from reruns under each variation
+    of the experiment; the seconds include the reruns. Variations of an option that the user gave,
+    or that need a measured file which is missing, are left out.
     """
     task, clock = done.task, Clock()
     tried: dict[str, dict[str, dict[str, Finding]]] = {
@@ -252,7 +254,9 @@ def cause(finding: Finding, tried: Tried) -> str:
 
 
 def _holds(paper: str, ours: Sequence[str]) -> bool:
-    """Return whether the paper's only number, after a few words, lies within our texts' numbers."""
+    """Return whether the paper's text has one number, near its beginning, and it lies within the
+    range of the numbers with which our texts begin.
+    """
     printed, first = NUMBER.findall(paper), [NUMBER.match(text) for text in ours]
     if len(printed) != 1 or len(paper.partition(printed[0])[0].split()) > MOST_WORDS:
         return False

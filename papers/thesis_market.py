@@ -380,7 +380,7 @@ def figure_3_10(*, given: Times = TIMES) -> Parts:
 
 
 def _programs(profile: Profile) -> Profile:
-    """Profile with each program once; P3ARSEC has alternatives, as NAME_alt_1 and so on."""
+    """Profile with each program once, P3ARSEC's with alternatives as the first (NAME_alt_1)."""
     kept = [not re.search(r"_alt_(?!1$)\d+$", name) for name in profile.workload]
     once = profile.only(np.array(kept))
     return replace(once, workload=tuple(name.removesuffix("_alt_1") for name in once.workload))
@@ -571,7 +571,9 @@ def figure_3_13(*, seed: int = 0, largest: Largest = 200, draws: Draws = 3) -> P
 
 
 def _sharing_claims(table: Table) -> Iterator[Finding]:
-    """Findings on the thesis's other sentences about the sharing index, against endowment."""
+    """Findings on the thesis's sentences that compare mechanisms by their sharing index against
+    endowment.
+    """
     leaders = {n: max(row, key=row.__getitem__) for n, row in table.items()}
     yield compare("FM's index is the largest, every population", "yes",
         ", ".join(f"{n}: {name}" for n, name in leaders.items()),

@@ -32,8 +32,9 @@ WINDOW, WINDOWS = 500, 5
 
 @PAPER.experiment("azure", seconds=40, data=(("vms", VMS),))
 def azure(*, seed: int = 0, vms: str = "") -> Parts:
-    """Server-time by policy, order of ties and what is known of ends, on Azure's list of 2017,
-    above a proved bound.
+    """Server-time of policies on Azure's list of 2017 above a proved bound, by the order of ties.
+
+    Ties are VMs that arrive together; policies know of lifetimes what their docstrings say.
 
     Parameters
     ----------

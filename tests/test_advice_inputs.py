@@ -19,7 +19,7 @@ from cotenant.analysis.scheduling.audit import Judging
 from cotenant.cli.advice_options import AdviceSettings
 from cotenant.cli.arguments import read_settings
 from cotenant.cli.comparing import ComparisonSettings
-from cotenant.cli.fairness import Beside
+from cotenant.cli.fairness import ExitSettings
 from cotenant.cluster.measure.settings import RareSettings
 from cotenant.cluster.plan.drain import drain
 from cotenant.cluster.plan.nodes import advise
@@ -195,7 +195,7 @@ def test_settings_of_every_command_are_documented() -> None:
         AdviceSettings,
         Source,
         Judging,
-        Beside,
+        ExitSettings,
         RareSettings,
         QueueSettings,
     )

@@ -31,20 +31,21 @@ class Prices(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class ShareProgram:
-    """Linear program of time shares: its first columns are the placements, in units of their own.
+    """Linear program of time shares; its first columns are the placements' shares, each divided by
+    the largest that it could be.
 
-    The first D rows say what there is of each kind of device, the next that of the jobs of each
-    type, each divided by it; the last are the throughputs of types, each divided by what its unit
-    asks.
+    Rows, in this order: all devices of each kind are in use or idle; all jobs of each type run or
+    wait (both divided by their number); the throughput of each type is what its jobs have to get,
+    or more (divided by `unit` for all of them).
 
     Attributes
     ----------
     program : the arrays; all rows are equalities.
     types : those that the program places.
     placements : (k,) indices of their placements.
-    width : (k,) the most jobs or pairs that each could have: its share is that times its column.
+    width : (k,) the most jobs or pairs that each could have: its share is its column times that.
     unit : (T,) steps a second that make the throughput of a job of the type 1.
-    theta : the column of the ratio that is to be the most; None where there is none.
+    theta : the column of the ratio that is maximized; None where there is none.
     """
 
     program: LinearProgram
@@ -60,8 +61,8 @@ class ShareProgram:
         point: Floats,
         others: tuple[Integers, Integers, Floats] | None = None,
     ) -> TimeShares:
-        """Time shares from the values of the columns, with given shares of the other types (types,
-        kinds of device, shares), scaled to satisfy the limits exactly.
+        """Time shares from the values of the columns, scaled to satisfy the limits exactly;
+        `others` holds given shares of further types, as types, kinds of device and shares.
         """
         first, second, device = (each[self.placements] for each in instance.placements[:3])
         share = point[: len(first)] * self.width
@@ -131,7 +132,9 @@ def share_program(
     columns = builder.columns(len(width), cost=0.0 if cost is None else cost[chosen] * width)
 
     def of_types(amount: Floats, one: Floats, two: Floats) -> list[Term]:
-        """Throughput of each placement for its types, relative to an amount for each type."""
+        """Terms of the rows of types: what each placement gives its one or two types, over the
+        `amount` (T,) of the type.
+        """
         return [
             (row[first], columns, width * one / amount[first]),
             (row[second[pair]], columns[pair], (width * two / amount[second])[pair]),
@@ -157,7 +160,7 @@ def share_program(
 
 
 def _most(instance: Accelerators) -> Floats:
-    """Largest number (k,) of jobs or pairs of each placement at a time."""
+    """Largest number (k,) of jobs or pairs that can run at a time, for each placement."""
     first, second, device, _, _, workers = instance.placements
     jobs = instance.count[first].astype(float)
     other = np.where(second < 0, jobs, instance.count[second])

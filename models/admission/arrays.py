@@ -183,7 +183,7 @@ def assignment_program(
 
 
 def _copies(cores: Integers) -> Integers:
-    """Last VM (V,) before each with equal cores, -1 for none."""
+    """Index (V,) of the previous VM with the same cores as each VM, -1 for none."""
     _, group = np.unique(cores, axis=0, return_inverse=True)
     before = np.full(len(cores), -1)
     last: dict[int, int] = {}

@@ -36,7 +36,9 @@ class BlockingProgram:
     levels: tuple[Floats, ...] = field(repr=False)
 
     def point(self, instance: Admission, assignment: Assignment) -> Floats:
-        """Column values of an assignment: its blocking pairs, and a w that excludes the others."""
+        """Point (columns,) that states an assignment: which pairs block, and for each of the others
+        a w that proves that it does not.
+        """
         first = self.base.point(assignment)
         assert first is not None  # every pair that can hold a core has a column
         found = blocking_pairs(instance, assignment)
@@ -85,7 +87,9 @@ def blocking_program(instance: Admission, most_pairs: int) -> BlockingProgram:
 
 
 def _fastest(instance: Admission, j: int, w: float, offered: Integers) -> float:
-    """Upper bound on the speed of job j on the offered cores, from a price w of a thread."""
+    """Upper bound on the speed of job j on the cores (C,) offered to it, from a price w of a
+    thread.
+    """
     return float(w * instance.threads[j] + np.maximum(0.0, instance.speed[j] - w) @ offered)
 
 

@@ -1,4 +1,4 @@
-"""Columns and rows common to all colocation programs, and two programs without further ones."""
+"""Columns and rows common to all colocation programs; programs of least penalty and of repair."""
 
 from __future__ import annotations
 
@@ -81,7 +81,9 @@ class Assignment:
         self._assign(present)
 
     def _list_entries(self) -> None:
-        """List the agents of each column by type: one entry a side of a pair, or single job."""
+        """List the columns of each type: an entry for each type of a pair, and one for a single
+        job.
+        """
         apart = ~self.loop
         kind = np.concatenate([self.first, self.second[apart], self.alone])
         order = np.argsort(kind, kind="stable")
@@ -106,14 +108,18 @@ class Assignment:
 
     @property
     def cost(self) -> Floats:
-        """Total penalty of the agents that one unit of each column places."""
+        """Cost (P + S,) of the columns: the total penalty of one pair's agents, or of one single
+        job.
+        """
         penalty = self.instance.penalty
         pairs = penalty[self.first, self.second] + penalty[self.second, self.first]
         return np.concatenate([pairs, np.full(len(self.alone), self.instance.single_penalty)])
 
     @property
     def loss(self) -> Floats:
-        """Total penalty of the agents in each entry, per unit of the entry's column."""
+        """Total penalty, for each entry of `kind` and `column`, of that type's agents in one unit
+        of that column.
+        """
         instance = self.instance
         each = instance.penalty[self.kind, np.maximum(self.partner, 0)]
         total: Floats = (
@@ -122,12 +128,14 @@ class Assignment:
         return total
 
     def beside(self, a: int) -> tuple[Integers, Integers, Floats]:
-        """Partners b of type a (UNPAIRED for none), column of a-b, and its a-agents per unit."""
+        """Possible partners b of type a (UNPAIRED for none), the column of each pair a-b, and how
+        many a-agents one such pair has.
+        """
         here = slice(self._ends[a], self._ends[a + 1])
         return self.partner[here], self.column[here], self.agents[here]
 
     def room(self, a: int) -> Floats:
-        """Maximum number of a-agents beside each partner of `beside`, by the partners' numbers."""
+        """Largest number of a-agents that can run beside each partner that `beside(a)` lists."""
         partner, _, agents = self.beside(a)
         count = self.instance.count
         pairs = np.where(partner == UNPAIRED, count[a], np.minimum(count[a], count[partner]))
@@ -137,7 +145,7 @@ class Assignment:
     def finish(
         self, cost: Floats, others: Callable[[Floats], Floats] | None = None
     ) -> PairingProgram:
-        """Build the program with this objective (padded with zeros)."""
+        """Build the pairing program with costs of its first columns, and 0 for the others."""
         base = self.builder.build()
         padded = np.zeros(base.columns)
         padded[: len(cost)] = cost

@@ -67,8 +67,8 @@ def agent_terms(instance: Colocation) -> int:
 def _minimax(
     shared: Assignment, sets: GainSets, counts: WillingCounts, most: int | None
 ) -> np.ndarray:
-    """Add a column for the largest number of blocking pairs of an agent, at most `most`, and a row
-    per pair of types.
+    """Add a column that is at most `most` and at least the number of blocking pairs of every agent,
+    with its rows; returns its index.
     """
     builder, willing = shared.builder, counts.columns(shared)
     upper = float(shared.instance.agents if most is None else most)
@@ -97,7 +97,9 @@ def _minimax(
 def _agents(
     shared: Assignment, sets: GainSets, counts: WillingCounts, most: int | None
 ) -> np.ndarray:
-    """Add columns of the blocking agents of each pair of types, at most `most` in total."""
+    """Add columns of the blocking agents of each pair of types, at most `most` in total; returns
+    their indices.
+    """
     builder, willing = shared.builder, counts.columns(shared)
     some = builder.columns(len(willing), upper=1.0, integer=True)
     builder.at_most(0.0, (willing, 1.0), (some, -counts.most))

@@ -35,7 +35,8 @@ class FairProgram(PairingProgram):
 
 @dataclass(frozen=True, eq=False)
 class Surroundings:
-    """Fixed context of a part of a larger pairing: agents already placed, and unchanged types.
+    """Agents already placed and bounds on mean penalties, which the rest of a larger pairing sets
+    for the part that is chosen anew.
 
     Attributes
     ----------

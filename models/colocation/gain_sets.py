@@ -55,7 +55,9 @@ class GainSets:
         return (members > 0) & (members.T > 0)
 
     def ranks(self, a: int, partner: Integers) -> Integers:
-        """Index of each partner in `order[a]`; its length for partners never left (or alone)."""
+        """Index of each given partner in `order[a]`, the partners of type a from worst to best; its
+        length for a partner that is not in it.
+        """
         place = np.full(len(self.size) + 1, len(self.order[a]))
         place[self.order[a]] = np.arange(len(self.order[a]))  # UNPAIRED, -1, is the last entry
         return place[partner]
@@ -65,8 +67,8 @@ class GainSets:
         return np.unique(self.size[a][self.blocks[a]])
 
     def among(self, keep: Booleans) -> GainSets:
-        """Gain sets of pairings that use only the pairs `keep`, (T, T) and symmetric: each ends
-        after its last partner in `keep`, and is empty without one.
+        """Gain sets for pairings whose pairs are all in `keep`, (T, T) and symmetric: each set ends
+        after its last partner that `keep` allows, and is empty without one.
         """
         size = np.zeros_like(self.size)
         for a, order in enumerate(self.order):

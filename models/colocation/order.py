@@ -1,4 +1,5 @@
-"""Fewest blocking pairs by the order encoding: a 0/1 column for each type, level and count.
+"""Program of fewest blocking pairs by the order encoding: 0/1 columns say whether a count is t or
+more.
 
 W[a, c], the number of a-agents who would leave for c, is the number of them beside a partner in the
 gain set G[a, c]. A 0/1 column q[a, c, t] says whether W[a, c] is t or more, and one more column for
@@ -51,12 +52,12 @@ def order_program(
         5, 10, 15 are four), more of them farther and farther apart (1, 3, 6, 10, 15 are five). What
         is counted is then a bound from below on the blocking pairs. All steps when not given.
     """
-    # 1. W, a column for each different gain set of a type
+    # 1. W[a, c], the a-agents who would leave for c: a column for each different G[a, c]
     shared = Assignment(instance)
     sets = gain_sets(instance, alpha, alpha_mode, uncertainty)
     counts = WillingCounts(shared, sets)
     builder, member, willing = shared.builder, counts.member, counts.columns(shared)
-    # 2. q, a 0/1 column for each step t of each W: t q <= W <= t - 1 + (most - t + 1) q
+    # 2. q, a 0/1 column for each step t of each count W: t q <= W <= t - 1 + (most - t + 1) q
     taken = [
         _steps(int(instance.count[a]), upto, steps, most)
         for a, upto in zip(counts.type.tolist(), counts.most.tolist(), strict=True)
@@ -79,7 +80,7 @@ def order_program(
     left, right = _all_pairs(first, size, counts.of_pair[a, c], counts.of_pair[c, a])
     both = builder.columns(len(left), upper=1.0, integer=True)
     builder.at_most(1.0, (reached[left], 1.0), (reached[right], 1.0), (both, -1.0))
-    # 5. Within a type W (W - 1) / 2
+    # 5. Within a type a: W[a, a] (W[a, a] - 1) / 2 blocking pairs
     own = np.flatnonzero(np.isin(of, counts.of_pair.diagonal()[np.diag(sets.blocks)]))
     grows = (step * (step - 1.0) - below * (below - 1.0))[own] / 2.0
     where = np.concatenate([both, reached[own]])
@@ -109,14 +110,15 @@ def order_terms(instance: Colocation, most: int | None = None, steps: int | None
 
 
 class WillingCounts:
-    """Distinct counts W of willing agents of all types, as columns of a program.
+    """Numbers W[a, c] of a-agents who would leave for c, as columns of a program: K columns, one
+    for all c with the same gain set G[a, c].
 
     Attributes
     ----------
-    type, most : (W,) whose agents are counted, and how many at most.
-    of_pair : (T, T) the W of G[a, c]; -1 where the two types cannot block.
-    member : (W, P + S) sparse, the agents that one unit of each column of a pairing adds.
-    inner, outer : pairs of W of one type, the first's set inside the second's, the next larger.
+    type, most : (K,) whose agents are counted, and how many at most.
+    of_pair : (T, T) index of the count of G[a, c]; -1 where the two types cannot block.
+    member : (K, P + S) sparse, the agents that one unit of each column of a pairing adds.
+    inner, outer : pairs of counts of one type: inner's gain set is the next smaller than outer's.
     """
 
     def __init__(self, shared: Assignment, sets: GainSets) -> None:
@@ -156,7 +158,9 @@ class WillingCounts:
         self.member = csr_array((values, (rows, columns)), shape=(len(types), width))
 
     def columns(self, shared: Assignment) -> Integers:
-        """Add a column for each distinct count of willing agents, with the rows that define it."""
+        """Add a column for each count of agents who would leave, with the row that defines it;
+        returns their indices.
+        """
         builder, entries = shared.builder, self.member.tocoo()
         willing = builder.columns(len(self.most), upper=self.most, integer=True, implied=True)
         members = (entries.row, entries.col, entries.data)
@@ -166,7 +170,9 @@ class WillingCounts:
 
 
 def _steps(agents: int, upto: float, steps: int | None, most: int | None) -> Floats:
-    """Steps of a W of at most `upto`, for a type of `agents` agents."""
+    """Thresholds t for which a 0/1 column says whether a count is t or more; the count is of a
+    type's `agents` agents and at most `upto`.
+    """
     number = agents if steps is None else min(steps, agents)
     place = np.arange(1, number + 1)
     if number == agents:
@@ -182,7 +188,9 @@ def _steps(agents: int, upto: float, steps: int | None, most: int | None) -> Flo
 def _alike(
     first: Integers, size: Integers, left: Integers, right: Integers
 ) -> tuple[Integers, Integers]:
-    """Steps that both W of a pair of W of one type have in common."""
+    """Indices of the r-th step of the left and of the right count, for all r that both have and for
+    each pair of counts of one type.
+    """
     number = np.minimum(size[left], size[right])
     within = _within(number)
     return np.repeat(first[left], number) + within, np.repeat(first[right], number) + within
@@ -191,7 +199,9 @@ def _alike(
 def _all_pairs(
     first: Integers, size: Integers, left: Integers, right: Integers
 ) -> tuple[Integers, Integers]:
-    """All pairs of a step of the left and a step of the right W, for pairs of W."""
+    """Indices of every step of the left count beside every step of the right one, for each pair of
+    counts.
+    """
     number = size[left] * size[right]
     within, wide = _within(number), np.repeat(size[right], number)
     return (

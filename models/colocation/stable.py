@@ -207,7 +207,15 @@ def blocking_program(
 
 @dataclass(frozen=True)
 class _Chain:
-    """Prefix sums, along one type's preference order, of the agents beside its worst partners."""
+    """Prefix sums, along one type's preference order, of the agents beside its worst partners.
+
+    Attributes
+    ----------
+    levels, room, most, s : (L,) sizes of the type's gain sets; for each the agents that fit beside
+        its partners, the largest value of the prefix sum, and its column.
+    column, agents, step : (E,) columns of the type's pairs, its agents in one, and the index of the
+        first prefix sum that counts them (L for none).
+    """
 
     type: int
     levels: Integers
@@ -224,8 +232,8 @@ class _Chains:
 
     Attributes
     ----------
-    own : the types a and c, (W,) each, with c among the first partners of a's order for c.
-    own_column, own_most : (W,) the column of W[a, c] there, and the most it can be.
+    own : the types a and c, (K,) each, with c among the first partners of a's order for c.
+    own_column, own_most : (K,) the column of W[a, c] there, and the most it can be.
     """
 
     def __init__(self, shared: Assignment, sets: GainSets, at_most_one_of_own: bool) -> None:
@@ -253,7 +261,9 @@ class _Chains:
         self._leave_own_out(shared, at_most_one_of_own)
 
     def _leave_own_out(self, shared: Assignment, at_most_one_of_own: bool) -> None:
-        """Add a column for the willing agents of type a that are not beside c, for each W[a, c]."""
+        """Add columns of the a-agents who would leave for c and are not beside c, where c itself is
+        among the partners of its gain set.
+        """
         here, there = self.own = np.nonzero(self.sets.own & self.sets.blocks)
         count = shared.instance.count
         beside = np.where(
@@ -276,16 +286,20 @@ class _Chains:
         builder.sums(len(here), (every, sums, 1.0), *both, lower=0.0, upper=0.0)
 
     def own_sums(self, chosen: Floats, sums: list[Floats]) -> Floats:
-        """Value of every W of `own`, from the columns of a pairing and the values of chains."""
+        """Values of the columns `own_column`, from the values of a pairing's columns and of all
+        prefix sums.
+        """
         return self.value_of_pair(sums)[self.own] - self._each * chosen[self._beside]
 
     def shared(self, chain: _Chain) -> Booleans:
-        """Whether each prefix sum of a chain equals the willing agents of some pair of types."""
+        """Whether each prefix sum of a chain is the number of agents who would leave for a type."""
         whole = self.sets.blocks[chain.type] & ~self.sets.own[chain.type]
         return np.isin(chain.levels, self.sets.size[chain.type, whole])
 
     def sums(self, chosen: Floats) -> list[Floats]:
-        """Values of the prefix sums of every chain, from the columns of a pairing."""
+        """Values of the prefix sums, an array for each chain, from the values of a pairing's
+        columns.
+        """
         return [
             np.cumsum(
                 np.bincount(chain.step, chain.agents * chosen[chain.column], len(chain.levels) + 1)
@@ -294,7 +308,9 @@ class _Chains:
         ]
 
     def value_of_pair(self, values: list[Integers] | list[Floats]) -> Floats:
-        """Value or column (T, T) of G[a, c], from one per level; -1 where no pair can block."""
+        """Table (T, T) of the entry that `values`, an array for each chain, holds for the gain set
+        G[a, c]; -1 where no pair can block.
+        """
         table = np.full(self.sets.size.shape, -1.0)
         for chain, value in zip(self.chains, values, strict=True):
             rivals = np.flatnonzero(self.sets.blocks[chain.type])
@@ -305,7 +321,9 @@ class _Chains:
 
 
 def _flags(builder: ProgramBuilder, chain: _Chain, needed: Booleans) -> tuple[Integers, Booleans]:
-    """Columns that are 1 when a prefix sum is positive, and which of them are new columns."""
+    """Columns that are 1 when a chain's prefix sum is positive, and a mask of those that were
+    added; `needed` says which get a column.
+    """
     several = needed & (chain.most > 1)
     z = chain.s.copy()
     z[several] = builder.columns(int(several.sum()), upper=1.0, integer=True)

@@ -41,7 +41,7 @@ class Columns:
 
     @cached_property
     def cost(self) -> Integers:
-        """Total penalty (N,) of the members of each group, in units."""
+        """Total penalty (N,) of the members of each group, in units of 1e-12."""
         total: Integers = self.lost.sum(axis=1)
         return total
 
@@ -71,7 +71,9 @@ class Columns:
     def program(
         self, instance: Groups, count: Integers | None = None, limits: Integers | None = None
     ) -> LinearProgram:
-        """The program above, costs in penalties; or for so many jobs (T,) and machines (C,)."""
+        """Build the program of least total penalty over these groups, for all jobs and machines or
+        for so many jobs (T,) and machines (C,).
+        """
         count = instance.count if count is None else count
         limits = self.limits if limits is None else limits
         builder = ProgramBuilder()
@@ -134,7 +136,9 @@ class Columns:
         return found
 
     def grouping(self, instance: Groups, number: Integers) -> Grouping:
-        """Grouping with a number of machines (N,) for each group; equal classes filled in order."""
+        """Grouping that forms each group on a number (N,) of machines; classes that are alike are
+        filled in order.
+        """
         used = np.flatnonzero(number)
         members, where, many = self.members[used], self.where[used], number[used].tolist()
         left = instance.limits.copy()

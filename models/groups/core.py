@@ -25,7 +25,8 @@ from .columns import Columns
 
 @dataclass(frozen=True, eq=False)
 class Chains:
-    """Groups that contain each type, sorted by its penalty, and full groups that can block.
+    """Groups that contain each type, by decreasing penalty of the type, and full groups that can
+    block.
 
     A *chain* is a class of machines and a type, numbered class * types + type. Its groups stand
     behind each other, those first in which the type loses most.
@@ -52,14 +53,16 @@ class Chains:
     prefix: Integers
 
     def part(self, chain: int, end: int) -> tuple[Integers, Integers]:
-        """First groups of a type's chain, and how often each contains the type."""
+        """First `end` groups of one type's chain (indices of columns), and how often each contains
+        the type.
+        """
         inside = slice(self.first[chain], self.first[chain] + end)
         return self.column[inside], self.times[inside]
 
 
 def chains_of(instance: Groups, columns: Columns, every: Columns, least: int) -> Chains:
-    """Chains of some groups, and the full groups of the instance that can block them if a job must
-    gain more than `least` units.
+    """Sort the groups of `columns` by the penalty of each type, and find the full groups of `every`
+    that can block if a job must gain more than `least` units.
     """
     types = instance.types
     chains = types * len(columns.limits)
@@ -117,7 +120,8 @@ class CoreProgram:
 def core_program(
     instance: Groups, columns: Columns, every: Columns, least: int, *, costs: bool = True
 ) -> CoreProgram:
-    """Build the program of groupings from given kinds of groups that no group blocks.
+    """Build the program of least penalty over groupings, of groups in `columns`, that no group
+    blocks.
 
     Parameters
     ----------
@@ -133,14 +137,15 @@ def core_program(
     chains = chains_of(instance, columns, every, least)
     made: list[tuple[Integers, Integers, Floats, Integers]] = []
     flags: list[tuple[int, int, int]] = []
-    taken: list[list[int]] = [[] for _ in chains.repeats]
+    taken: list[list[int]] = [[] for _ in chains.repeats]  # flags z of each full group's types
     for one in range(len(chains.first) - 1):
         group, spot = np.nonzero((chains.full_of == one) & (chains.repeats > 0))
         prefix = chains.prefix[group, spot]
         ends = np.unique(prefix)
         if not len(ends):
             continue
-        # 1. W of each end: the one before it, and the groups in between
+        # 1. a column for each W: the jobs of the type in the first `end` groups of its chain, which
+        # are the W before it and the groups in between
         most = int(instance.count[one % instance.types])
         sums = builder.columns(len(ends), upper=float(most), integer=True, implied=True)
         groups, times = chains.part(one, int(ends[-1]))

@@ -89,7 +89,8 @@ def serial_work(market: Market) -> Floats:
 def amdahl_utilities(
     market: Market, job: Integers, share: cvxpy.Variable, sum_users: csr_array, serial: Floats
 ) -> tuple[cvxpy.Expression, Floats, list[Any]]:
-    """Amdahl utilities of the users in units of `scale`, that scale, and their cone constraints.
+    """Amdahl utilities of the users as CVXPY expressions, the units (n,) in which they are, and the
+    constraints of their second-order cones.
 
     Jobs with f = 0 run at full speed and add a constant.
     """

@@ -47,7 +47,8 @@ class Guaranteed:
 
 
 def guaranteed(market: Market, static: Floats, index: float | None) -> Guaranteed:
-    """Build the program of guaranteed utilities for a market with a job that can use two cores.
+    """Build the program that guarantees user i the utility sigma x `static[i]`; some job of the
+    market can use two cores.
 
     Parameters
     ----------

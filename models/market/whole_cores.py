@@ -42,7 +42,7 @@ class CoreColumns:
     gain: Floats
 
     def cores(self, market: Market, point: Floats) -> Floats:
-        """Cores (k,) of each job at a point of the program."""
+        """Cores (jobs,) of each job at a point of the program."""
         return total_by(self.job, np.round(point[self.column]), market.jobs)
 
 
@@ -63,7 +63,9 @@ def require_small(market: Market, time_limit: float | None) -> None:
 
 
 def core_columns(market: Market) -> CoreColumns:
-    """Columns for each useful job and core; each server gives at most its cores."""
+    """Add 0/1 columns for each job with work and each core of its server, and the rows of servers
+    and of the order of cores.
+    """
     total = np.floor(market.capacity + 1e-9).astype(np.int64)
     jobs = np.flatnonzero(market.useful & (total[market.server] > 0))
     number = total[market.server[jobs]]

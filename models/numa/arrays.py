@@ -33,7 +33,9 @@ class FluidProgram:
     total: int | None = None
 
     def flow(self, instance: Numa, point: Floats, throughput: float) -> Flow:
-        """Task flows from column values, scaled so that each class and memory sends its share."""
+        """Task flows [tasks/s] at a throughput: each class and memory sends its share, divided over
+        processors as the columns' values are.
+        """
         kinds, places = instance.classes, instance.processors
         work = np.maximum(point[: kinds * places * places], 0.0).reshape(kinds, places, places)
         total = work.sum(axis=2, keepdims=True)
@@ -77,8 +79,8 @@ def power_program(instance: Numa, throughput: float, energy: Floats) -> FluidPro
 
 @validate_options
 def most_power_program(instance: Numa, price: Floats, energy: Floats) -> FluidProgram:
-    """Minimize link power [W] among the flows of most throughput, the face of optima at given
-    prices of cores' time.
+    """Minimize link power [W] among the flows of maximum throughput, which `price` (P,) of cores'
+    time proves.
 
     By complementary slackness, prices (P,) that prove the most throughput leave exactly these:
     processors of a price above 0 have no core idle, and tasks run only where their time costs
@@ -96,7 +98,9 @@ def most_power_program(instance: Numa, price: Floats, energy: Floats) -> FluidPr
 
 @validate_options
 def off_face(instance: Numa, price: Floats) -> Booleans:
-    """Whether a task costs more time than the least at these prices, shape (K, L, P)."""
+    """Whether a task on a processor costs more, at the prices (P,) of cores' time, than on its
+    cheapest one; shape (K, L, P).
+    """
     price = shaped("price", price, instance.processors)
     cost = instance.slowdown[:, instance.distance] * price
     away: Booleans = cost > cost.min(axis=2, keepdims=True) + ON_FACE * price.max()
@@ -119,7 +123,7 @@ def _work(instance: Numa, energy: Floats | None) -> tuple[ProgramBuilder, Intege
 
 
 def _owed(instance: Numa, throughput: float) -> Floats:
-    """Work (K L,) of each class and memory at a throughput."""
+    """Work (K L,) [seconds of local service a second] of each class and memory at a throughput."""
     work = (
         throughput
         * (instance.class_share * instance.service_mean)[:, None]

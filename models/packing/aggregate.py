@@ -137,9 +137,11 @@ def moves_program(
 def _building(
     packing: RuledPacking, penalty: int, weight: float, spare: float, budget: int | None
 ) -> tuple[ProgramBuilder, int, Integers, Integers, Integers]:
-    """Build the program aggregated by class, with `weight` per unit of cost, and its columns.
+    """Collect the columns and rows of the program aggregated by class; returns the builder and the
+    indices of the columns.
 
-    spare, budget : how much what stays empty counts, and what servers may cost (None: anything).
+    weight, spare, budget : what a unit of cost counts, how much what stays empty counts, and what
+    servers may cost (None: anything).
     """
     # 1. columns: servers of each class, their cost, VMs by type and class, VMs left out
     types, classes = packing.most.shape
@@ -241,5 +243,5 @@ def _equal(builder: ProgramBuilder, columns: Integers, values: npt.ArrayLike, to
 def _at_most(
     builder: ProgramBuilder, columns: npt.ArrayLike, values: npt.ArrayLike, servers: int, room: int
 ) -> None:
-    """Add the row by which a weighted sum of columns is at most `room` times the servers."""
+    """Add the row that a weighted sum of columns is at most `room` times the column `servers`."""
     builder.row(np.append(columns, servers), np.append(values, -float(room)), upper=0.0)

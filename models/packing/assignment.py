@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class AssignmentModel:
-    """CP-SAT model with the indices of its variables.
+    """CP-SAT model of a packing, with the indices of its variables.
 
     Attributes
     ----------

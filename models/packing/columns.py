@@ -1,5 +1,5 @@
-"""Programs over patterns: number of servers of each class with each pattern; with services, and a
-mix of VMs for each.
+"""Programs over patterns, the ways to fill a server: servers with each pattern; for services also
+mixes of VMs.
 """
 
 from __future__ import annotations

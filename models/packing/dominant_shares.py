@@ -14,7 +14,9 @@ Floats = npt.NDArray[np.float64]
 def _served(
     builder: ProgramBuilder, combination: list[Integers], servers: Integers, cap: Floats
 ) -> tuple[list[Integers], Integers]:
-    """Columns: servers of a class by combination; VMs of a user, at most held and requested."""
+    """Add columns for the servers of each class by combination, and for the VMs of each user, at
+    most those held and those requested.
+    """
     number = []
     types = combination[0].shape[1]
     for c, table in enumerate(combination):
@@ -116,7 +118,8 @@ def share_program(
     reached: list[float],
     tolerance: float,
 ) -> tuple[LinearProgram, list[Integers]]:
-    """Program that maximizes the sum of the k + 1 least shares, given smaller such sums.
+    """Program that maximizes the sum of the k + 1 smallest shares, while the sum of the l smallest
+    stays `reached[l - 1]` for l from 1 to k.
 
     The sum of the k least of x is max over t of k t - sum max(0, t - x_i) (Ogryczak and Tamir
     2003), so that levels 1, 2, ... maximized one after the other give the leximin of the shares.

@@ -134,7 +134,9 @@ def _forbid_idling(
     order: list[int],
     stuck: list[bool],
 ) -> None:
-    """Add: an empty server's class has no strategy that fits the caps after its moves."""
+    """Add rows by which a server stays empty only if, once its class has moved, none of its
+    strategies fits the caps.
+    """
     before: list[int] = []
     for c in order:
         before.append(c)

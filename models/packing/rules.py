@@ -1,4 +1,4 @@
-"""Placement rules in the indices of a reduced instance, as the models read them."""
+"""Placement rules of a packing as data of optimization models: groups of VM types, limits, ..."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Linear program for the most slices of the user with the fewest.
+"""Linear program that maximizes the number of slices of the user who gets the fewest.
 
 With y[i, t] the slices of user i in quantum t, at most its demand, and C in each quantum,
 
@@ -17,7 +17,7 @@ from ..program import LinearProgram, ProgramBuilder
 
 
 def least_total_program(instance: Quanta) -> LinearProgram:
-    """Maximize z, as minimizing -z: a column for each demand above 0, and z last."""
+    """Maximize z, stated as minimizing -z; columns are y[i, t] for each demand above 0, then z."""
     builder, (user, quantum) = ProgramBuilder(), np.nonzero(instance.demand)
     slices = builder.columns(len(user), upper=instance.demand[user, quantum])
     active, least = np.flatnonzero(instance.active), builder.columns(1, cost=-1.0)

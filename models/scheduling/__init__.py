@@ -1,4 +1,4 @@
-"""Clairvoyant schedules as a CP-SAT model, and the bound of fluid work, by the horizon."""
+"""Clairvoyant schedules as a CP-SAT model, and an upper bound by work that can be cut anywhere."""
 
 from .bound import fluid_bound
 from .intervals import IntervalModel, Nearness, interval_model

@@ -26,7 +26,7 @@ relaxation is tighter, and CP-SAT then proves small instances up to a hundred ti
 
 @dataclass(frozen=True, eq=False)
 class Nearness:
-    """Allowed distance of a schedule's utilities from given ones.
+    """Limit on how far the organizations' utilities in a schedule are from given ones.
 
     Attributes
     ----------
@@ -234,7 +234,9 @@ class _Entry:
         return twice
 
     def _twice(self, left: Any, done: Any, square: Any, ends: Any) -> Any:
-        """Twice psi_sp by the moments left after the job, those done, their square, and `ends`."""
+        """Twice a job's psi_sp, from the moments left after it, its moments done, the square of
+        these, and whether it ends before the horizon.
+        """
         twice = self.rate * (2 * self.moments * left + square + done)
         return twice - 2 * self.missing * (left + ends)
 
@@ -253,8 +255,8 @@ def _add_times(
 
 
 def _apart(model: cp_model.CpModel, near: Nearness, worth: list[Any], owner: Integers) -> Any:
-    """Add the distance of the schedule from the given utilities, limited; `worth` is twice the
-    jobs' psi_sp.
+    """Add the distance of the organizations' utilities from given ones, at most `near.most`;
+    `worth` is twice the psi_sp of each job.
     """
     distances = []
     for u, given in enumerate(near.psi.tolist()):

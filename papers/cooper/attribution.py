@@ -188,7 +188,9 @@ def figure_8(*, given: Setting = EVALUATION) -> Parts:
 
 
 def _pairings(given: Setting) -> tuple[dict[str, Rows], Bars]:
-    """Pairings of all populations by policy and by the exact methods, and their mean bars."""
+    """Pairings of all populations by each policy and exact method, and each type's mean penalty in
+    them.
+    """
     people = given.populations()
     rows: dict[str, Rows] = {
         name: [(entry, given.paired(name, entry, draw)) for draw, entry in enumerate(people)]
@@ -200,8 +202,8 @@ def _pairings(given: Setting) -> tuple[dict[str, Rows], Bars]:
 
 
 def _why(name: str, rank: float, given: Setting) -> str:
-    """Note on a policy's rank correlation, on its sign if inverse, and for GR on the order of
-    tasks.
+    """Note on the rank correlation of penalty and demand under a policy: what an inverse one means,
+    and in which order GR's tasks come.
     """
     note = (
         f"rank correlation {rank:.2f} over {len(given.demands)} types, penalties averaged "
@@ -216,7 +218,9 @@ def _why(name: str, rank: float, given: Setting) -> str:
 
 
 def _named_jobs(given: Setting, bars: Bars) -> Iterator[Finding]:
-    """Findings on the sentences about single applications, if the types include them."""
+    """Findings on what the papers say of dedup, bodytrack, svm, correlation and canneal, if the
+    types include all of them.
+    """
     names = given.types.base.names
     if not {"dedup", "bodytrack", "svm", "correlation", "canneal"} <= set(names):
         return
@@ -246,7 +250,9 @@ def _named_jobs(given: Setting, bars: Bars) -> Iterator[Finding]:
 
 
 def _printed_ranks(given: Setting, bars: Bars) -> Iterator[Finding]:
-    """Findings on the ranks of two jobs that the text prints (1 is the least)."""
+    """Findings on the ranks of demand and penalty that the text prints for two jobs; rank 1 is
+    least.
+    """
     names = given.types.base.names
     if not {"swaptions", "correlation"} <= set(names):
         return

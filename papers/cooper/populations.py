@@ -326,7 +326,9 @@ def _synthetic(model_seed: int) -> Colocation:
 
 
 def _read(path: str, form: Form) -> Colocation:
-    """Measured types with two agents each, so that every entry is read; forbidden pairs stay."""
+    """Instance of the types of a measured matrix, two agents of each; forbidden pairs stay
+    forbidden.
+    """
     if form == "instance":
         given = read(path)
         if not isinstance(given, Colocation):

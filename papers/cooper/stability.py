@@ -580,7 +580,7 @@ def _share_linked(rows: Rows) -> float:
 
 
 def _deviation(rows: Rows) -> float:
-    """Deviation over populations of each type's mean penalty, averaged over types [points]."""
+    """Standard deviation of a type's mean penalty over populations, mean over types [points]."""
     table = np.stack([type_penalties(population, pairing) for population, pairing in rows])
     often = (~np.isnan(table)).sum(axis=0) >= 2
     return float(100 * np.nanstd(table[:, often], axis=0).mean()) if often.any() else 0.0

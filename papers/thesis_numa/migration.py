@@ -161,7 +161,7 @@ INTENSIVE = "S1,S2,S3,S4,S5,S6"
 
 @PAPER.experiment("figure-4.13", "fig. 4.13", seconds=5)
 def figure_4_13(*, seed: int = 0, tasks: int = 200_000) -> Parts:
-    """Link power by policy, the ranking and its reason, 13 W."""
+    """Link power by policy: how the policies rank, the thesis's reason for it, and its 13 W."""
     # 1. The ranking at two refusal limits: where the first has the thesis's, that is the cause.
     bars: dict[str, dict[str, float]] = {}
     printed = ["IB", "Local", "IP-2", "IP-1"]

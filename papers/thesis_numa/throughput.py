@@ -125,7 +125,9 @@ def figure_4_4() -> Parts:
 
 @PAPER.experiment("table-4.2", "Table 4.2")
 def table_4_2() -> Parts:
-    """The benchmarks: demand for remote bandwidth against the penalties of distance."""
+    """Demand of the benchmarks for remote bandwidth, against how much longer they take far from
+    their data.
+    """
     from scipy.stats import spearmanr
 
     bandwidth = tuple(one.bandwidth for one in BENCHMARKS)
@@ -169,12 +171,14 @@ def table_4_2() -> Parts:
 
 @PAPER.experiment("table-4.3", "Table 4.3, section 4.5.1")
 def table_4_3() -> Parts:
-    """The simulation's parameters against the technology model, and tasks a second."""
+    """Parameters of the simulation, and its tasks a second, computed by the technology model."""
     yield from printed_at("Table 4.3", "4.5.1")
 
 
 def printed_at(*places: str) -> Iterator[Finding]:
-    """Findings on figures of the technology model that the thesis prints in the given places."""
+    """Findings on the numbers of the technology model that the thesis prints in these tables and
+    sections.
+    """
     for row in recomputed():
         # the thesis prints what a derived number follows from, not the number
         if row.place.startswith(places) and ", derived from " not in row.what:

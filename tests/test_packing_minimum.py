@@ -27,6 +27,7 @@ from cotenant.catalog import functions
 from cotenant.instances.packing import Packing, Placement, check
 from cotenant.instances.packing.formats import azure_vm, vbp
 from cotenant.instances.problem import InvalidInstance, NoSolution
+from cotenant.solvers.distinct_rows import distinct_rows
 from cotenant.solvers.engines import EngineAnswer
 from cotenant.solvers.outcome import Clock, Status, Stop
 from cotenant.solvers.packing import gap_closing, minimum
@@ -105,6 +106,14 @@ def test_presolve_merges_types_of_equal_demand() -> None:
     twice = Packing(capacity=[[10]], demand=[[3], [3]], request=[1.0, 2.0])
     surplus = presolve(twice).placement(np.array([[3], [3]]), np.array([0, 0]))
     assert surplus == Placement([[1, 2]], [0])
+
+
+@pytest.mark.parametrize("number", [0, 1, 60])
+def test_distinct_rows_equal_those_of_numpy(number: int) -> None:
+    rows = np.random.default_rng(number).integers(-1, 2, (number, 3))
+    _, first, member = np.unique(rows, axis=0, return_index=True, return_inverse=True)
+    found = [part.tolist() for part in distinct_rows(rows)]
+    assert found == [first.tolist(), member.reshape(-1).tolist()]
 
 
 def test_volume_bound_of_exactly_filled_servers_is_their_number() -> None:

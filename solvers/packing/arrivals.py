@@ -16,8 +16,8 @@ import numpy.typing as npt
 
 from ...instances.packing.instance import Floats, Integers
 from ...models.program import LinearProgram
+from ..distinct_rows import distinct_rows
 from ..engines import WarmStartedProgram, solve_program
-from ..interrupts import deferred
 from ..outcome import Clock, raise_if_interrupted
 from .presolve import Reduced
 
@@ -74,8 +74,8 @@ class ArrivalProgram:
         # servers that are alike in room, eligibility and what they hold
         room = problem.capacity[kind, resource] // unit
         rows = np.hstack([room[:, None], running, problem.most[first][:, kind].T > 0])
-        with deferred():  # numpy makes a TypeError of an interrupt that cuts this in two
-            alike, self.server_class = np.unique(rows, axis=0, return_inverse=True)
+        first_server, self.server_class = distinct_rows(rows)
+        alike = rows[first_server]
         self.servers = np.bincount(self.server_class)
         self.room, self.running = alike[:, 0], alike[:, 1 : 1 + len(groups)]
         self.allowed = alike[:, 1 + len(groups) :] > 0

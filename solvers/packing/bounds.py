@@ -9,6 +9,7 @@ from fractions import Fraction
 import numpy as np
 
 from ...instances.packing.instance import fits
+from ..distinct_rows import distinct_rows
 from .presolve import Reduced
 
 MOST_PAIRED = 2000
@@ -88,9 +89,8 @@ def exclusion_bound(problem: Reduced) -> int:
     """
     pairs = (problem.demand[:, None, :] + problem.demand[None, :, :]).reshape(problem.types**2, -1)
     pair_fits = np.zeros(problem.types**2, dtype=bool)
-    # not `np.unique`, which makes a TypeError of Ctrl-C while it compares rows
-    for capacity in {*map(tuple, problem.capacity.tolist())}:
-        pair_fits |= fits(pairs, np.array([capacity]))[:, 0]
+    for c in distinct_rows(problem.capacity)[0]:
+        pair_fits |= fits(pairs, problem.capacity[[c]])[:, 0]
     together = pair_fits.reshape(problem.types, problem.types)
     together &= problem.compatible
     alone = ~np.diag(together)

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from ...instances.packing.instance import Integers
+from ..distinct_rows import distinct_rows
 from ..incumbent import Incumbent
-from ..interrupts import deferred
 from ..outcome import Clock
 from ..routes import Routed
 from .fitting import recolored
@@ -127,9 +127,7 @@ class PortfolioState(Incumbent[Counts, int]):
         if not len(self.pool) or rows * types <= self.limits.pooled_entries:
             patterns, kinds = np.minimum(counts[0], self.problem.request), counts[1]
             if types <= self.limits.merged_types:
-                rows_of_kinds = np.column_stack([kinds, patterns])
-                with deferred():  # numpy makes a TypeError of an interrupt that cuts this in two
-                    _, first = np.unique(rows_of_kinds, axis=0, return_index=True)
-                patterns, kinds = patterns[np.sort(first)], kinds[np.sort(first)]
+                first = np.sort(distinct_rows(np.column_stack([kinds, patterns]))[0])
+                patterns, kinds = patterns[first], kinds[first]
             for row, kind in zip(patterns, kinds.tolist(), strict=True):
                 self.pool.add(row, kind)

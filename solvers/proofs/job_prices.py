@@ -17,6 +17,7 @@ from ...instances.admission.rules import price_bound
 from ...instances.problem.proof import Proof
 from ...models.program import LinearProgram, ProgramBuilder
 from ..admission.columns import ColumnGeneration, good_prices
+from ..distinct_rows import distinct_rows
 from ..engines import WarmStartedProgram
 from ..outcome import Clock
 from . import Task, checked_proof, strongest_proof
@@ -52,12 +53,11 @@ def _strongest(task: Task) -> Proof:
     given = task.instance
     value = float((given.speed * task.outcome.solution.cores).sum())  # type: ignore[union-attr]
     prices, core_prices = _prices(task, value)
-    kinds, first = np.unique(given.cores, axis=0, return_index=True)
-    order = np.argsort(first)  # as the verifier meets them
+    first = np.sort(distinct_rows(given.cores)[0])  # VMs in the order in which the verifier reads
     tolerance = NEAR * value / len(given.cores)
     trees = [
-        _Tree(given, kinds[k], prices, core_prices[first[k]], tolerance, task.clock).whole()
-        for k in order
+        _Tree(given, given.cores[vm], prices, core_prices[vm], tolerance, task.clock).whole()
+        for vm in first
     ]
     spread = given.jobs + int(given.cores.sum())
     fine = 10 ** max(0, math.ceil(math.log10(spread / max(value * NEAR / 10, 1e-300))))

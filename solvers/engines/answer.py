@@ -240,13 +240,13 @@ class Progress:
         self.trace: list[tuple[float, float | None, float | None]] = []
 
     def note(self, objective: float | None, bound: float | None) -> None:
-        """Record an improvement (called by the solver) and return at once."""
+        """Record an improvement and return at once; called by the solver's thread."""
         entry = (_finite(objective), _finite(bound))
         if not self.trace or self.trace[-1][1:] != entry:
             self.trace.append((time.perf_counter() - self._start, *entry))
 
     def tell(self) -> None:
-        """Report new improvements (called by the waiting thread); may raise KeyboardInterrupt."""
+        """Hand new improvements to `report` in the waiting thread; may raise KeyboardInterrupt."""
         while self._reported < len(self.trace):
             entry = self.trace[self._reported]
             self._reported += 1

@@ -145,7 +145,7 @@ class Child:
         self._requests.put(frame)
 
     def answer(self, limit: float | None = None) -> Reply:
-        """Reply to the call; "overran" after `limit` seconds or the patience of `interrupt`.
+        """Wait for the reply; "overran" after `limit` seconds or the patience of `interrupt`.
 
         Its start is not counted, nor what it takes to load libraries and to compile kernels; nor
         are they by the clock of the thread that waits.
@@ -294,7 +294,7 @@ class _State:
 
 
 def _listen(requests: IO[bytes], inbox: SimpleQueue[bytes | None], state: _State) -> None:
-    """Receive requests in a thread; if the parent is gone, end the process with its call."""
+    """Queue the parent's requests, in a thread; if it is gone during a call, end the process."""
     try:
         while True:
             frame = _receive(requests)
@@ -309,7 +309,7 @@ def _listen(requests: IO[bytes], inbox: SimpleQueue[bytes | None], state: _State
 
 
 def _called(frame: bytes, state: _State, nowhere: IO[str], answers: IO[bytes]) -> bytes:
-    """Pickled reply to a request; the parent gets messages while time does not count."""
+    """Make the requested call and return its pickled reply; report when time does not count."""
 
     def watch(stopped: bool) -> None:
         if stopped:

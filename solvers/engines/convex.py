@@ -34,7 +34,7 @@ class ConvexAnswer:
 def solve_convex(
     problem: Any, *, time_limit: float | None = None, solver: str = "CLARABEL", **options: Any
 ) -> ConvexAnswer:
-    """Solve a `cvxpy.Problem`.
+    """Solve a `cvxpy.Problem`, whose variables hold the answer; return its status.
 
     Parameters
     ----------

@@ -46,8 +46,8 @@ _ULPS = 4.0
 
 
 def nearest_integer(bound: float) -> int | None:
-    """Integer that a float with an error of a unit or two in the last place stands for; None from
-    `EXACT` on, where it is ambiguous.
+    """Round a float that stands for an integer, with an error of a unit or two in the last place;
+    None from `EXACT` on, where it is ambiguous.
     """
     return None if abs(bound) >= EXACT else round(bound)
 
@@ -75,7 +75,7 @@ class CpSatAnswer:
 
     @property
     def integer_bound(self) -> int | None:
-        """Exact bound on an integer objective; None without one.
+        """Bound as an exact integer, for a model with an integer objective; None without one.
 
         CP-SAT proves it in 64-bit integers and tells it as a float, see `nearest_integer`.
         """
@@ -249,7 +249,7 @@ class WholeProgram:
         return (bound + self._slack) / self.scale + self.program.offset
 
     def value(self, objective: float | None) -> float | None:
-        """Translated objective in the original unit, up to rounding."""
+        """Convert an objective of the translated program to the original unit, up to rounding."""
         return None if objective is None else objective / self.scale + self.program.offset
 
     def report(self, report: Report | None) -> Report | None:
@@ -330,8 +330,8 @@ class WholeProgram:
 def _scale(
     coefficients: Floats, extent: Floats, grid: Floats, what: str, most: int = LARGEST_SCALE
 ) -> float:
-    """Smallest power of ten that makes the coefficients integers, with at most about `most` steps
-    and within int64.
+    """Power of ten that makes coefficients integers, limited to about `most` steps and to int64,
+    where the rest is rounded.
     """
     total = float(np.abs(coefficients) @ extent)
     largest = (
@@ -352,14 +352,14 @@ def _scale(
 
 
 def _leftover(scaled: Floats, whole: Floats) -> Floats:
-    """Rounding errors, with float noise counted as 0."""
+    """Differences of scaled numbers from integers, with float noise counted as 0."""
     difference = scaled - whole
     noise = _ULPS * np.finfo(float).eps * np.abs(scaled)
     return np.where(np.abs(difference) <= noise, 0.0, difference)
 
 
 def _grid(program: LinearProgram, reach: Floats) -> Floats:
-    """Steps per unit for continuous columns: a power of ten, finer for smaller ranges.
+    """Steps per unit (columns,) by which continuous columns become integers: powers of ten.
 
     A column with decimals for coefficients gets coarser steps, for the digits of both have to share
     64 bits.

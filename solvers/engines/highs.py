@@ -134,9 +134,7 @@ class WarmStartedProgram:
         rows: npt.ArrayLike,
         values: Floats,
     ) -> None:
-        """Append columns with lower bound 0, given column by column (compressed: starts, rows,
-        values).
-        """
+        """Append columns with lower bound 0, in compressed column format (starts, rows, values)."""
         number = len(cost)
         self._cost = np.concatenate([self._cost, cost])
         self._solver.addCols(
@@ -147,9 +145,7 @@ class WarmStartedProgram:
     def add_rows(
         self, lower: Floats, starts: npt.ArrayLike, columns: npt.ArrayLike, values: Floats
     ) -> None:
-        """Append rows with no upper bound, given row by row (compressed: starts, columns,
-        values).
-        """
+        """Append rows without upper bounds, in compressed row format (starts, columns, values)."""
         number = len(lower)
         self._solver.addRows(
             number, lower, np.full(number, np.inf), len(values),
@@ -169,7 +165,7 @@ class WarmStartedProgram:
         return self.solve(time_limit)
 
     def solve(self, time_limit: float | None = None) -> EngineAnswer:
-        """Solve again; the point is not checked (the caller's bound relies on `row_dual`)."""
+        """Solve from the last basis; the point is not checked, since callers rely on `row_dual`."""
         unit = unit_of(self._cost)
         if unit != self._unit:  # columns have come whose costs are of another size
             every = np.arange(len(self._cost), dtype=np.int32)

@@ -37,8 +37,8 @@ _Wide = npt.NDArray[np.longdouble]
 
 @validate_options
 def solve_refined(program: LinearProgram, *, time_limit: float | None = None) -> EngineAnswer:
-    """Solve a continuous program whose rows are equalities; the point and the multipliers are right
-    beyond 1e-9.
+    """Solve a continuous linear program with equality rows, with point and multipliers that are
+    right beyond 1e-9, by iterative refinement.
 
     `time_limit` is for all rounds together; what the last round that was finished found is the
     answer.
@@ -108,7 +108,7 @@ def _solved(answer: EngineAnswer) -> bool:
 def _residuals(
     program: LinearProgram, point: _Wide, dual: _Wide
 ) -> tuple[_Wide, _Wide, _Wide, _Wide]:
-    """Residuals of rows, distances to lower (<= 0) and upper bounds (>= 0), and reduced costs."""
+    """Residuals of rows and of lower (<= 0) and upper bounds (>= 0) of columns; reduced costs."""
     matrix = program.matrix.tocoo()
     row = program.row_upper.astype(np.longdouble)
     np.subtract.at(row, matrix.row, matrix.data.astype(np.longdouble) * point[matrix.col])

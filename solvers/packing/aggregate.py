@@ -27,7 +27,7 @@ WHOLE = 1e-6
 
 @dataclass(frozen=True, eq=False)
 class Aggregated:
-    """Result of the aggregate program: bound, servers and VMs by class.
+    """Result of the aggregate program: bound, and numbers of servers and VMs by class.
 
     Attributes
     ----------
@@ -91,7 +91,7 @@ class ExactProgram:
         return bool(((least > self.program.row_upper) | (most < self.program.row_lower)).any())
 
     def bound(self, dual: Floats, lower: Floats, upper: Floats) -> Fraction:
-        """Lower bound that multipliers of the scaled rows prove, for any multipliers."""
+        """Lower bound that any multipliers of the scaled rows prove within the column bounds."""
         given = self.program
         usable = np.where(np.isfinite(given.row_lower), np.inf, 0.0)
         tight = np.where(np.isfinite(given.row_upper), -np.inf, 0.0)
@@ -130,7 +130,7 @@ class Dive:
         self._living = WarmStartedProgram(self._exact.scaled(self.lower, self.upper))
 
     def solve(self) -> Floats | None:
-        """Optimum within the column bounds; None if infeasible or if some VM is left out."""
+        """Optimal point within the column bounds; None if infeasible or if some VM is left out."""
         program = self._exact.scaled(self.lower, self.upper)
         answer = self._living.again(program, self._clock.time_slice(4))
         raise_if_interrupted(answer.stop)
@@ -229,8 +229,8 @@ def aggregate_bound(
 def spread_room(
     problem: Reduced, cost: int, clock: Clock, least: Integers | None = None
 ) -> tuple[Integers, Floats] | None:
-    """Servers (q,) of at most the given cost, and VMs by class (s, q), such that every class keeps
-    spare capacity; None if none were found.
+    """Find servers (q,) of at most the given cost, and VMs by class (s, q), that leave spare
+    capacity in every class; None if none were found.
 
     A dive: of the classes whose servers are not whole, those of the one nearest to a whole number
     may no longer be fewer (or more) than that, or else than the next one, and the program is solved
@@ -269,8 +269,8 @@ def spread_room(
 
 
 def _fractional(built: Aggregate, point: Floats) -> int | None:
-    """Index of the server column farthest from an integer, pools before classes; None if all are
-    integers.
+    """Index of the server column to branch on, the one farthest from an integer, of pooled servers
+    before others; None if all are integers.
     """
     for columns in (built.pools, built.servers):
         apart = np.abs(point[columns] - np.round(point[columns]))
@@ -280,7 +280,7 @@ def _fractional(built: Aggregate, point: Floats) -> int | None:
 
 
 def counted(column: Integers, point: Floats) -> Floats:
-    """VMs of each type on each class, shape (s, p), for a point of the program; -1 where there is
-    no column.
+    """VMs of each type on each class, shape (s, p), at a point of the program; 0 where `column` is
+    -1, for no column.
     """
     return np.where(column >= 0, point[np.maximum(column, 0)], 0.0)

@@ -27,8 +27,8 @@ TURNS, MOST_STEPS = 20, 1_000_000
 def anneal_steps(
     search: PortfolioState, effort: float, seconds: float | None, tries: int = 1
 ) -> None:
-    """Anneal on fewer servers than the incumbent: at effort 1 by bisection, later one server less
-    each time, until a number of attempts fail.
+    """Anneal on fewer servers than the incumbent has: at effort 1 their cost is bisected, later one
+    server less is tried until `tries` attempts fail.
 
     Steps grow with the VMs and the effort. Servers that are not overloaded join the pool of
     patterns, whether it succeeds or not.

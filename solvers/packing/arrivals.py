@@ -29,7 +29,7 @@ SCALE = 2**20
 
 
 class Changes(NamedTuple):
-    """Sets of VMs that may leave and arrive on servers of one kind.
+    """Changes of single servers: VMs that leave and VMs that come, by class of alike servers.
 
     Attributes
     ----------
@@ -155,7 +155,7 @@ class ArrivalProgram:
             worth = np.round(np.clip(dual[:groups], 0, self.penalty) * SCALE).astype(np.int64)
 
     def _grow(self, living: WarmStartedProgram, added: Changes) -> None:
-        """Add columns of changes to the program."""
+        """Add the columns of new changes to the linear program."""
         groups, net = len(self.size), added.come - added.leave
         rows, values = [], []
         starts = [0]

@@ -116,8 +116,8 @@ def cp_sat(
 
 
 def _servers(problem: Reduced, greedy: Counts | None, start: Placement | None) -> Integers:
-    """Class of each server in the model, shape (n,): of each class as many as the incumbent uses in
-    all.
+    """Class of each server in the CP-SAT model, shape (n,): of every class as many servers as the
+    smallest known answer uses in all.
     """
     known = [
         entry
@@ -134,7 +134,7 @@ def _servers(problem: Reduced, greedy: Counts | None, start: Placement | None) -
 def _hints(
     problem: Reduced, built: AssignmentModel, kind: Integers, greedy: Counts | None
 ) -> dict[int, int] | None:
-    """Greedy answer as a start, assigned to servers in the model's order."""
+    """CP-SAT hints (variable index -> value) of the greedy answer; None without one."""
     if greedy is None:
         return None
     hints: dict[int, int] = {}

@@ -160,7 +160,7 @@ class Prices:
     share: Objects
 
     def bound(self, problem: CardPacking) -> int:
-        """Upper bound that the prices prove, in units of weight.
+        """Upper bound on the card units in use that the prices prove.
 
         Theorem. A VM of type i on class c is worth no more than its price, and its resources and
         cards at the prices of c. A filling costs no more than a card, so what is on a server of c
@@ -193,8 +193,8 @@ def valid_prices(problem: CardPacking, dual: Floats) -> Prices:
 def card_packing(
     instance: Packing, limits: CardLimits = LIMITS
 ) -> tuple[CardPacking, Integers, int]:
-    """Aggregated packing with cards of an instance, its types (s,) that request cards and fit, and
-    the number of card units in one unit of the program.
+    """Aggregated packing of an instance with cards, its types (s,) that take cards and fit, and the
+    number of card units in one unit of the program.
     """
     assert instance.cards is not None
     assert instance.card_demand is not None
@@ -229,8 +229,8 @@ def card_packing(
 
 
 def _listed(sizes: Integers, units: int, most: int) -> tuple[Integers, int, Integers]:
-    """Sizes of shares, their unit, and the fillings of a card; if there are too many fillings, with
-    sizes rounded down, which keeps all feasible fillings.
+    """Sizes of shares in units of `grain`, that unit, and the fillings of a card; while fillings
+    are too many, sizes are rounded down, which keeps all feasible fillings.
     """
     grain = math.gcd(*sizes.tolist()) or 1
     while True:
@@ -254,7 +254,7 @@ def _ways(sizes: Integers, units: int) -> float:
 
 @dataclass(frozen=True, eq=False)
 class Filled:
-    """Servers filled so far, and the prices at which they are filled.
+    """Servers filled with VMs on cards so far, and the arrays and prices for filling them.
 
     Attributes
     ----------
@@ -272,7 +272,7 @@ class Filled:
 
 
 class CardSearch(Incumbent[Placement, int]):
-    """Search for the maximum GPUs: incumbent and bound in units of cards.
+    """Search state of `max_gpus`, with incumbent and bound in card units, and its routes.
 
     Attributes
     ----------
@@ -300,8 +300,8 @@ class CardSearch(Incumbent[Placement, int]):
         self.kind = np.repeat(np.arange(instance.classes), self.problem.servers)
 
     def relaxed(self, less: float = 0.0) -> tuple[CardsProgram, Prices, Floats | None]:
-        """Program by classes with a part `less` of each resource, valid prices for the full
-        resources, and its optimum if there was time.
+        """Solve the linear program by classes with a part `less` of each resource taken away;
+        return the program, valid prices for the full resources, and its point if there was time.
         """
         room = np.floor(self.problem.capacity * (1 - less)).astype(np.int64)
         built = cards_program(replace(self.problem, capacity=room))
@@ -335,8 +335,8 @@ class CardSearch(Incumbent[Placement, int]):
         }  # fmt: skip
 
     def fill_at_prices(self) -> None:
-        """Fill servers card by card with what loses least at these prices, and at those of servers
-        with less of each resource.
+        """Fill servers card by card with the VMs of least loss, at prices of the relaxation with
+        all resources and with a part of each taken away; keep the best filling.
         """
         from .card_kernels import fill_again, fill_server
 
@@ -381,7 +381,7 @@ class CardSearch(Incumbent[Placement, int]):
         self.offer(Placement(rows, self.kind), text)
 
     def _resume(self) -> None:
-        """Continue the search from the incumbent."""
+        """Put the incumbent's VMs on the servers that `refill_servers` changes."""
         assert self.best is not None
         count = self.filled.count
         count[:] = 0

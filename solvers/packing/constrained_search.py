@@ -112,7 +112,7 @@ class Filling:
         return found
 
     def mend(self, clock: Clock, until: float) -> bool:
-        """Eject and place VMs until all are placed (True) or the time is up."""
+        """Place waiting VMs by ejecting others until all are placed (True) or the time is up."""
         from .fitting_kernels import repair
 
         while self.waiting and clock.seconds < until and not clock.expired:
@@ -138,14 +138,14 @@ class Filling:
                 gained += bring_home(self.rules, self.room, self.used, self.home, m, order, seed)
 
     def counts(self) -> Counts:
-        """Number of VMs of each type on each server, if all VMs are placed."""
+        """VMs (n, s) and classes (n,) of the servers that hold any."""
         vms, kind = self.room.vms[: self.used], self.room.kind[: self.used]
         full = vms.any(axis=1)
         return vms[full], kind[full]
 
 
 def _rounded(count: Floats, problem: Reduced) -> Integers:
-    """Round the program's VMs by class (s, q) to integers that add up to the requests."""
+    """Round numbers of VMs by class (s, q) to integers that add up to the requests."""
     whole = np.floor(count + 1e-6).astype(np.int64)
     for i in np.flatnonzero(whole.sum(axis=1) != problem.request).tolist():
         rest = count[i] - whole[i]
@@ -185,8 +185,8 @@ def _with_caps(problem: Reduced, count: Floats) -> RuleArrays:
 
 
 def aggregate(search: PortfolioState, effort: float = 0.0) -> None:
-    """Bound by the aggregate program, at first for a short time if servers differ in cost, later
-    with more effort.
+    """Raise the lower bound by the aggregate program; where servers differ in cost, briefly at
+    effort 0 and for longer later.
     """
     upper = None if search.best is None else search.value
     seconds = search.slice(0.5, least=2.0)
@@ -217,7 +217,7 @@ def prove(search: PortfolioState) -> None:
 
 
 def _fillings(search: PortfolioState, effort: float) -> None:
-    """Fill servers at costs above the bound, by bisection between the last failure and the
+    """Fill servers at a cost above the bound, which is bisected between the last failure and the
     incumbent.
     """
     if large(search.problem) or "fillings" not in search.limits.routes:

@@ -121,8 +121,8 @@ def dive(
 def _listed(
     rest: Reduced, solved: Relaxation, aim: int, clock: Clock
 ) -> tuple[Counts | None, bool]:
-    """Answer that meets the aim, from all patterns that could be part of one, and whether it is
-    proved that there is none.
+    """Answer of the rest of a dive that meets the aim, from all patterns that it could use, and
+    whether it is proved that there is none.
     """
     here = np.flatnonzero(rest.request)
     left = rest.part(here, rest.request[here])
@@ -152,12 +152,12 @@ class _State:
 
     @property
     def counts(self) -> Counts:
-        """Patterns fixed so far, as placement counts."""
+        """Servers filled by the patterns fixed so far: VMs (n, s) and classes (n,)."""
         rows = np.array(self.rows, dtype=np.int64).reshape(-1, len(self.todo))
         return rows, np.array(self.kinds, dtype=np.int64)
 
     def fixed(self, problem: Reduced, rng: np.random.Generator | None) -> _State:
-        """State after some patterns with large weights in the relaxation are fixed."""
+        """Next state of the dive, in which patterns of large weight in the relaxation are fixed."""
         todo, servers, spent = self.todo.copy(), self.servers.copy(), self.spent
         rows, kinds = list(self.rows), list(self.kinds)
         table, kind = self.relaxation.pool.arrays()
@@ -176,8 +176,8 @@ class _State:
 
 
 def _choice(state: _State, rng: np.random.Generator | None) -> list[tuple[int, int]]:
-    """Patterns of the pool to fix and how often: the integer parts of their weights, or some others
-    if all are below 1.
+    """Patterns of the pool to fix next and how often: the integer parts of their weights or, if all
+    weights are below 1, a few patterns of largest weight.
     """
     # the patterns that have a weight, all if none has
     weight = state.relaxation.weight

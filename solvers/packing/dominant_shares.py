@@ -122,7 +122,7 @@ def max_utilization(
 
 
 class _Utilization:
-    """Incumbent of `max_utilization`, with exact utilizations.
+    """Incumbent of `max_utilization`, with utilizations as exact fractions.
 
     Attributes
     ----------
@@ -232,7 +232,7 @@ class _Utilization:
         engine: str,
         trace: tuple[tuple[float, float | None, float | None], ...] = (),
     ) -> Outcome:
-        """Outcome with an upper bound on the added utilization."""
+        """Outcome of `max_utilization`, given an upper bound on the utilization that VMs add."""
         if self.best is not None and status is Status.UNKNOWN:
             status = Status.FEASIBLE
         known = None if bound is None else float(self.begin + bound)
@@ -321,7 +321,7 @@ def least_first(instance: Packing, placement: Placement) -> tuple[Fraction, ...]
 def sharing_enough(
     instance: Packing, placement: Placement, *, least_share: Share = 0.0
 ) -> tuple[()] | None:
-    """Whether a placement gives every user the `least_share` of `max_utilization`: None if not."""
+    """Return () if a placement gives every user `least_share` of `max_utilization`, or None."""
     enough = (placement.totals(instance.types) >= vms_owed(instance, least_share)).all()
     return () if enough else None
 
@@ -378,8 +378,8 @@ class _Leximin:
         return highest
 
     def _simple(self, level: int) -> Fraction:
-        """Upper bound on the share of a level, from the users with the smallest needs and the total
-        capacity.
+        """Upper bound on the dominant share at a level of the leximin order, from the total
+        capacity and the users with the smallest needs.
         """
         total = [int(amount) for amount in FairShare.of(self.instance).total]
         demand = self.instance.demand.tolist()
@@ -405,7 +405,7 @@ class _Leximin:
         return best
 
     def _estimate(self, tables: list[Integers], reached: list[Fraction]) -> None:
-        """Placement from a linear program over sums of shares, in floats."""
+        """Offer the placement of a program in floats that maximizes the next share."""
         unit = np.zeros(self.instance.types)
         unit[self.users] = [float(self.unit[user] / self.smallest) for user in self.users]
         sums = [
@@ -418,8 +418,8 @@ class _Leximin:
         self._offer(_placement(tables, number, answer, self.cluster))
 
     def _steps(self, reached: list[Fraction]) -> list[tuple[Integers, int]]:
-        """Numbers of VMs that users need for shares as large as those reached, with the last one
-        larger.
+        """Conditions of a level: VMs (s,) that users need for each share reached, the last one
+        exceeded, and how many users must have them.
         """
         steps = []
         for index, share in enumerate(reached[:-1]):
@@ -445,7 +445,7 @@ class _Leximin:
         return answer
 
     def _offer(self, placement: Placement | None) -> bool:
-        """Keep a placement whose sorted shares are lexicographically larger."""
+        """Keep a placement whose sorted shares are lexicographically larger; return whether."""
         if placement is None or (shares := self._shares(placement)) <= self.shares:
             return False
         self.best, self.shares = placement, shares

@@ -120,7 +120,7 @@ def decreasing(problem: Reduced) -> Integers:
 
 
 def trimmed(count: Integers, kind: Integers, request: Integers) -> Counts:
-    """Remove surplus VMs from the last servers, and servers without VMs."""
+    """Remove surplus VMs from the last servers that hold them, and servers that hold none."""
     before = np.cumsum(count, axis=0) - count
     kept = np.clip(request - before, 0, count)
     full = kept.any(axis=1)

@@ -138,7 +138,7 @@ def _opened(rules: RuleArrays, room: Room, i: int, preference: Array, used: int)
 
 @compiled
 def _sort(room: Array, slack: Array, found: int) -> None:
-    """Sort the first `found` entries of both arrays by `slack`, stably.
+    """Sort the first `found` servers and their slack by increasing slack, stably.
 
     A stable merge sort, runs of 1, 2, 4... joined in turn: numba takes longer to compile its own
     `argsort` than all else here.
@@ -548,7 +548,7 @@ def repair(
 def bring_home(
     rules: RuleArrays, room: Room, used: int, home: Array, m: int, order: Array, seed: int
 ) -> Any:
-    """Move VMs to their own server m as long as more VMs come home than leave it.
+    """Move VMs that are away to their home, server m, as long as more come than leave.
 
     A VM that is away comes back from a server on which more of its type are than are at home there.
     Where server m lacks room, up to `MOST_OUT` VMs that are not at home on it leave for the server

@@ -47,7 +47,7 @@ class Cluster:
 
 
 def fixed_cluster(instance: Packing) -> Cluster:
-    """Cluster of an instance with elastic or partial requests.
+    """List the servers of an instance one by one, and the most VMs that each user may get.
 
     Raises
     ------
@@ -139,7 +139,7 @@ def evenly_filled(instance: Packing, cluster: Cluster) -> Placement:
 def _first_fit(
     cluster: Cluster, demand: Integers, wanted: Integers, order: Integers, begun: Integers
 ) -> Integers:
-    """Fill a started placement (P, s) with the wanted VMs by first fit, user by user."""
+    """Add VMs to a placement (P, s) by first fit, user by user, up to the wanted numbers."""
     count = begun.copy()
     free = cluster.free - count @ demand
     for i in order.tolist():

@@ -20,9 +20,9 @@ KEEPS_TIME = 2_000
 
 
 def by_enumeration(search: PortfolioState, effort: float) -> None:
-    """Solve a program over all patterns whose reduced cost allows an answer at the bound; it finds
-    one or raises the bound. Each proved target doubles the step to the next, since costs may differ
-    by thousands of units.
+    """Solve integer programs over all patterns that an answer at the bound could use; each finds an
+    answer or raises the bound. Each proved target doubles the step to the next, since costs may
+    differ by thousands of units.
     """
     assert search.relaxation is not None
     prices, limits, step = search.relaxation.prices, search.limits, 0

@@ -66,7 +66,7 @@ class Prices:
 
 @dataclass(frozen=True, eq=False)
 class Relaxation:
-    """Result of column generation.
+    """Result of column generation: the pool, dual prices with their bound, and weights.
 
     Attributes
     ----------
@@ -177,8 +177,8 @@ def generate(
 def prices_of(
     problem: Reduced, profit: Integers, tops: list[int], scale: int, income: int | None = None
 ) -> Prices:
-    """Bound that integer prices prove, given upper bounds `tops` on the profit of any pattern by
-    class, and the value of all requests if it is not their sum.
+    """Bound that integer prices of VMs prove, given upper bounds `tops` on the profit of any
+    pattern by class, and as `income` the value of all requests if it is not their sum.
 
     Cost x scale >= profit of a pattern - rent of its class, for every pattern, so
     cost >= (sum profit x request - sum rent x servers) / scale; the scale is the least that classes

@@ -125,7 +125,7 @@ def min_cost(
 
 
 def cheap_starts(instance: Packing) -> tuple[str, ...]:
-    """Methods whose answers are starts of `min_cost` where servers differ in cost."""
+    """Methods whose answers `min_cost` starts from; none where all servers cost the same."""
     return ("min-servers", "fewest-moves") if len(np.unique(instance.server_cost)) > 1 else ()
 
 
@@ -209,7 +209,7 @@ def _outcome(search: PortfolioState) -> Outcome:
 
 
 def _simple_bounds(search: PortfolioState) -> None:
-    """Bounds by volume, by large items and by items that exclude each other."""
+    """Raise the bound by volume, by large VMs, and by VMs that exclude each other."""
     search.raise_bound(*best_bound(search.problem))
 
 
@@ -239,7 +239,7 @@ def _greedy(search: PortfolioState) -> None:
 
 
 def _anneal(search: PortfolioState) -> None:
-    """Annealing for a quarter of the time, where types are so many that columns take longer."""
+    """Anneal for a quarter of the time if VM types are so many that columns take longer."""
     if search.problem.types <= search.limits.few_types:
         return
     until = search.clock.seconds + (search.slice(0.25) or np.inf)
@@ -249,7 +249,7 @@ def _anneal(search: PortfolioState) -> None:
 
 
 def _columns(search: PortfolioState) -> None:
-    """Column generation, which gives the bound and the patterns that all later routes use."""
+    """Run column generation, which gives the bound and the patterns that all later routes use."""
     upper = None if search.best is None else search.value
     search.relaxation = generate(
         search.problem, search.pool, search.clock, upper=upper, seconds=search.slice(0.6)
@@ -267,8 +267,8 @@ def _columns(search: PortfolioState) -> None:
 
 
 def _whole_parts(search: PortfolioState) -> None:
-    """As many servers of each pattern as the relaxation has whole ones, or some fewer, and the
-    fewest servers for the few VMs that are left, by the portfolio itself.
+    """Fix the integer parts of the relaxation's weights as servers, or some fewer of each pattern,
+    and place the few VMs that are left by the portfolio itself.
     """
     assert search.relaxation is not None
     problem, weight = search.problem, search.relaxation.weight
@@ -309,8 +309,8 @@ def _whole_parts(search: PortfolioState) -> None:
 
 
 def _dives(search: PortfolioState) -> None:
-    """A deterministic dive, then drawn ones, that aim in turn at any better answer, at the bound,
-    and half the way to it, for two thirds of the time left, or a dozen.
+    """Run a deterministic dive and then drawn ones, which aim in turn just below the incumbent, at
+    the bound, and halfway, for two thirds of the time left or a limited number.
     """
     assert search.relaxation is not None
     share = search.slice(2 / 3)
@@ -330,7 +330,7 @@ def _dives(search: PortfolioState) -> None:
 
 
 def _prove(search: PortfolioState) -> None:
-    """In turns of growing time: programs over patterns of low reduced cost, dives, annealing."""
+    """Repeat programs over patterns of low reduced cost, dives and annealing, ever longer."""
     effort = 1.0
     while search.open:
         for name, part in (

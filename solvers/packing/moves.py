@@ -120,7 +120,7 @@ def moves_bound(
 
 
 def _limit(search: MovesSearch, servers: int | None, start: Placement | None) -> None:
-    """Maximum number of servers in use, with bounds on the number needed and on their cost."""
+    """Set the limits on servers and cost, and a lower bound on the least value of each."""
     given = {"servers": servers, "cost": search.cost}
     search.asked = {name: most for name, most in given.items() if most is not None}
     search.least = dict.fromkeys(search.asked or ["servers"], 1)

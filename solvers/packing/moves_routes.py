@@ -61,8 +61,8 @@ LIMITS = MovesLimits()
 def within(
     instance: Packing, placement: Placement, *, servers: int | None = None, cost: int | None = None
 ) -> tuple[int, ...] | None:
-    """Objective that `fewest_moves` minimizes before the moves: servers or cost above the limits;
-    None for a placement within them.
+    """What `fewest_moves` minimizes before the moves: the servers in use if neither limit is given,
+    else nothing; None for a placement beyond a limit.
     """
     if servers is None and cost is None:
         return (placement.servers,)
@@ -103,7 +103,7 @@ class MovesSearch(Incumbent[Placement, int]):
         return stays(self.instance, placement.count, placement.server_class)[1]
 
     def offer(self, answer: Placement | None, text: str = "") -> bool:
-        """Keep an answer within the limits if it is better than the incumbent."""
+        """Keep an answer that is within the limits and better than the incumbent."""
         if answer is None or within(
             self.instance, answer, servers=self.servers, cost=self.cost
         ) is None:  # fmt: skip
@@ -117,7 +117,7 @@ class MovesSearch(Incumbent[Placement, int]):
 
     @property
     def open(self) -> bool:
-        """Whether value and bound differ and time is left."""
+        """Whether the search goes on: value and bound differ, and time is left."""
         return super().open and not self.impossible
 
     def seconds(self, share: float, most: float) -> float:
@@ -126,7 +126,7 @@ class MovesSearch(Incumbent[Placement, int]):
         return most if left is None else min(share * left, most)
 
     def program(self, spare: float = 0.0) -> Moves:
-        """Aggregate program of moves, with or without spare capacity."""
+        """Aggregate program of the moves, where `spare` weighs free room on the servers."""
         problem = self.problem
         stay = np.minimum(self.placed, problem.most.T[self.kind])
         return moves_program(
@@ -135,8 +135,8 @@ class MovesSearch(Incumbent[Placement, int]):
         )  # fmt: skip
 
     def arrivals(self) -> ArrivalProgram | None:
-        """Program that bounds the moves for VMs that run nowhere yet; None if there are no such
-        VMs.
+        """Solve the program that bounds the moves which VMs that run nowhere yet require, and raise
+        the bound; None if it does not apply.
         """
         program = arrival_program(self.problem, self.kind, self.placed)
         if program is not None:
@@ -163,7 +163,7 @@ class MovesSearch(Incumbent[Placement, int]):
 
 
 def relaxation(search: MovesSearch, _: float = 1.0) -> None:
-    """Bound the moves by the aggregate program without integers."""
+    """Bound the moves by the linear relaxation of the aggregate program."""
     program = search.program().program
     exact = ExactProgram(program)
     left = search.clock.left
@@ -177,7 +177,7 @@ def relaxation(search: MovesSearch, _: float = 1.0) -> None:
 
 
 def make_room(search: MovesSearch, _: float = 1.0) -> None:
-    """Place VMs that run nowhere, if any, and as few others anew, on more and more servers."""
+    """Place VMs that run nowhere yet by CP-SAT, together with the VMs of more and more servers."""
     program = search.arrivals()
     if program is None or not search.open:
         return
@@ -195,7 +195,7 @@ def make_room(search: MovesSearch, _: float = 1.0) -> None:
 
 
 def homewards(search: MovesSearch, effort: float) -> None:
-    """Bring VMs of the best answer home, on its servers, if there is an answer."""
+    """Move VMs of the incumbent back to the servers on which they run now."""
     pooled = search.problem.pooled
     before = search.value + 1
     while search.open and search.best is not None and search.value < before:
@@ -298,7 +298,7 @@ def by_cp_sat(search: MovesSearch, effort: float) -> None:
 
 
 def few_servers(search: MovesSearch, effort: float) -> None:
-    """Solve by CP-SAT before all later routes, where servers times types are very few."""
+    """Solve by CP-SAT before later routes, where servers times types are very few."""
     if search.counts <= search.limits.first_counts:
         by_cp_sat(search, effort)
 
@@ -311,8 +311,8 @@ def _empty_part(search: MovesSearch) -> Floats:
 
 
 def _fixed(search: MovesSearch, spare: float) -> tuple[Integers, Integers, Floats] | None:
-    """Servers that may be in use, the VMs that stay on them (n, s), and VMs by class of `pooled`,
-    from the program with spare capacity; None if it leaves a VM out.
+    """Dive into the aggregate program of moves with spare capacity: servers (m,) to use, VMs (n, s)
+    that stay on them, and VMs (s, q) by class of `pooled`; None if a VM is left out.
 
     A dive: servers by class are fixed at whole numbers, those nearest to one first, then the
     servers of each class of which most is kept.
@@ -371,7 +371,7 @@ def _fixed(search: MovesSearch, spare: float) -> tuple[Integers, Integers, Float
 
 
 def _home(search: MovesSearch, filling: Filling, chosen: Integers, effort: float) -> None:
-    """Fill the chosen servers, bring VMs home, and offer the placement."""
+    """Move VMs on the chosen servers back to their home servers, and offer the placement."""
     filling.bring_home(search.clock, search.clock.seconds + search.seconds(0.25, 10.0 * effort))
     search.offer_rows(filling.room.vms[: len(chosen)], chosen)
 
@@ -380,8 +380,8 @@ def _placed_anew(
     search: MovesSearch, now: Integers, servers: Integers, until: float,
     arriving: Integers | None = None,
 ) -> None:  # fmt: skip
-    """Maximum number of VMs that stay when the VMs of some servers, and those that arrive (s,), are
-    placed anew among these servers.
+    """Place the VMs of some servers, and those that arrive (s,), anew among these servers by CP-SAT
+    such that the most stay, and offer the placement.
     """
     problem, wanted = search.problem, now[servers].sum(axis=0)
     wanted = wanted if arriving is None else wanted + arriving
@@ -412,8 +412,8 @@ def _moves_model(
     problem: Reduced, kind: Integers, placed: Integers, servers: int, cost: int | None,
     hint: Integers | None = None,
 ) -> tuple[Any, Callable[[Integers], Integers], Any]:  # fmt: skip
-    """CP-SAT model with distinguished servers (n,), limits on their number and cost, and the number
-    of VMs (n, s) that leave their server.
+    """CP-SAT model of VMs (n, s) on given servers (n,) with limits on number and cost; with it a
+    function that reads the counts, and the number of VMs that leave their server.
     """
     built = assignment_model(problem, kind, named=True)
     model = built.model

@@ -173,7 +173,7 @@ def price_patterns(
 
 
 def _best_of_types(patterns: Integers, profit: Integers) -> Integers:
-    """Restrict patterns to those that are the most profitable with some type, best last."""
+    """Keep the patterns that are the most profitable ones with some type, best last."""
     kept: list[int] = []
     seen = np.zeros(patterns.shape[1], dtype=bool)
     for place in np.argsort(-(patterns @ profit), kind="stable"):
@@ -206,8 +206,8 @@ def _search(
     problem: Reduced, kind: int, profit: Integers, weight: Integers, order: Integers,
     least: int, slack: int, nodes: int, keep: int, *, every: bool, spread: bool = False,
 ) -> tuple[Integers, int, int, bool]:  # fmt: skip
-    """Run `best_patterns` on some types; return patterns, their number, the best profit, and
-    whether the search was complete.
+    """Run the kernel `best_patterns` on VM types in the given order; return patterns, their number,
+    the best profit, and whether the search was complete.
     """
     from .pattern_kernels import best_patterns, knapsack_bounds
 

@@ -1,4 +1,4 @@
-"""State of the routes for the fewest or cheapest servers."""
+"""Parameters and search state of `min_servers` and `min_cost`."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ LIMITS = PortfolioLimits()
 
 
 class PortfolioState(Incumbent[Counts, int]):
-    """State of the routes: incumbent, bound, their sources, and the pool of patterns.
+    """Search state of `min_servers` and `min_cost`: incumbent, bound, and the pool of patterns.
 
     Attributes
     ----------
@@ -108,7 +108,7 @@ class PortfolioState(Incumbent[Counts, int]):
         return super().offer(answer, text)
 
     def raise_bound(self, bound: int, text: str = "", proof: dict[str, Any] | None = None) -> bool:  # type: ignore[override]
-        """Keep a bound if it is better, with its proof for the certificate."""
+        """Raise the lower bound if the given one is larger, with its proof for the certificate."""
         if bound > self.bound:
             self.proof = proof or {}
         return super().raise_bound(bound, text)

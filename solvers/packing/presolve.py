@@ -77,7 +77,7 @@ class Reduced(RulesOnServers):
 
     @property
     def classes(self) -> Integers:
-        """First of the instance's classes that each class merges, shape (p,)."""
+        """Index in the instance of the first server class in each reduced class, shape (p,)."""
         return np.array([members[0] for members in self.kinds], dtype=np.int64)
 
     @property
@@ -214,7 +214,7 @@ class Reduced(RulesOnServers):
         )
 
     def now(self) -> Counts | None:
-        """Current placement if it is feasible, else None."""
+        """Current placement in terms of the reduction; None if it is not feasible."""
         given = self.instance
         if given.placed is None:
             return None
@@ -428,7 +428,7 @@ def _alike(places: Iterable[int], key: Callable[[int], Hashable]) -> list[tuple[
 
 
 class WithoutRules(NamedTuple):
-    """Instance without rules whose placements are those of an instance with rules.
+    """Packing instance with resources in place of another instance's placement rules.
 
     Attributes
     ----------

@@ -19,7 +19,7 @@ from .presolve import UNLIMITED, Reduced
 
 
 class MasterAnswer(NamedTuple):
-    """Value of the restricted master, in floats, with duals (s + p,) of requests and of classes."""
+    """Value of the restricted master and its duals (s + p,) of requests and server classes."""
 
     value: float
     duals: Floats
@@ -70,8 +70,8 @@ class RestrictedMaster:
         return self._basic(self._program, seconds)
 
     def turn_to(self, problem: Reduced) -> RestrictedMaster:
-        """Master with the same patterns for other requests and numbers of servers, started from the
-        last basis.
+        """Change the requests and numbers of servers of the master to those of another problem;
+        return the master, which will start from its last basis.
         """
         if not self.central:
             before, now = (
@@ -133,7 +133,7 @@ class RestrictedMaster:
         )  # fmt: skip
 
     def _central(self, accuracy: float, expired: Callable[[], bool]) -> MasterAnswer | None:
-        """Solve over the active patterns until no inactive one improves the value."""
+        """Solve by an interior-point method, adding inactive patterns that improve the value."""
         new = np.arange(self.entered, len(self.pool))
         self._active, self.entered = np.concatenate([self._active, new]), len(self.pool)
         types, problem = self.problem.types, self.problem

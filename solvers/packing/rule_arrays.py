@@ -62,7 +62,7 @@ class Room(NamedTuple):
 
 
 def rule_arrays(demand: Integers, capacity: Integers, rules: RulesOnServers) -> RuleArrays:
-    """Convert sizes and rules to arrays."""
+    """Convert VM sizes, capacities and placement rules to arrays for the kernels."""
     types, zones, card_column = len(demand), rules.zones, rules.card_column
     groups = [members for members, _ in rules.limits]
     rows = [rule[0] for rule in rules.zone_limits] + [rule[0] for rule in rules.spreads]
@@ -104,7 +104,7 @@ def rule_arrays(demand: Integers, capacity: Integers, rules: RulesOnServers) -> 
 
 
 def empty_room(arrays: RuleArrays, limit: Integers, rows: int) -> Room:
-    """Empty arrays for servers to be filled; `limit` (p,) as in `Reduced`."""
+    """Empty arrays for up to `rows` servers to fill, with `limit` (p,) of each class."""
     return Room(
         vms=np.zeros((rows, len(arrays.demand)), dtype=np.int64),
         kind=np.zeros(rows, dtype=np.int64),

@@ -51,8 +51,8 @@ class Demand:
         return least_price(list(zip(prices, self.rates, strict=True)), self.rate)
 
     def mixes(self, sizes: int, most: int) -> tuple[Integers, Integers]:
-        """All minimal mixes (m, d) that provide the rate, with the rate of each (m,); if there are
-        more than `most`, single VMs only.
+        """List the minimal mixes (m, d) of VM sizes that provide the service's rate, and the rate
+        (m,) of each; if there are more than `most`, single VMs only.
         """
         listed = np.array([*islice(covers(self.rates, self.rate), most + 1)], dtype=np.int64)
         gives = np.full(len(listed), self.rate, dtype=np.int64)
@@ -117,8 +117,8 @@ class ServiceCover:
         )  # fmt: skip
 
     def prices(self, clock: Clock) -> Iterator[Floats]:
-        """Dual prices of sizes (d,) relative to a server: by volume, then from the linear
-        relaxation.
+        """Yield dual prices (d,) of VM sizes relative to a server's cost: first by volume, then
+        from the linear relaxation.
         """
         largest = np.maximum(self.problem.capacity.max(axis=0), 1)
         yield np.maximum((self.problem.demand / largest).sum(axis=1), 1 / GRID)
@@ -152,8 +152,8 @@ class ServiceCover:
         return None if packed is None else fixed.placement(*packed)
 
     def placement(self, point: Floats) -> Placement:
-        """Placement of a point of the program, with the VMs of mixes assigned to fillings by
-        size.
+        """Convert a point of the program to a placement, in which the VMs of each service's mix
+        take places of their size in the chosen fillings.
         """
         assert self.table is not None
         number = np.round(point).astype(np.int64)

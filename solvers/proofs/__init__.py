@@ -48,9 +48,7 @@ __all__ = ["Claimed", "Task", "checked_proof", "claimed_if_refused", "patience",
 
 
 class Claimed(CotenantError):
-    """Raised where no proof file exists, so that a result stays a claim; the message explains which
-    and why.
-    """
+    """Raised where no proof file can be made; the message says why a result stays a claim."""
 
 
 @dataclass(frozen=True)
@@ -87,7 +85,7 @@ class Task:
         outcome: Outcome,
         clock: Clock,
     ) -> Task:
-        """Task of an instance whose (unpacked) file holds `content`."""
+        """Task with the document in `content`, the unpacked bytes of the instance file."""
         document = parse(content, decimals=True)
         own = {
             name: value

@@ -144,7 +144,7 @@ def _program(given: CheckedColocation, gains: Gains, few: int) -> tuple[Program,
 
 
 def _cost(given: CheckedColocation) -> int:
-    """Total cost of the answer's pairs, in units."""
+    """Sum of the penalties in the answer, as an integer in units of the instance's last decimal."""
     mean = given.mean()
     assert mean is not None
     return int(mean * given.unit * given.agents)
@@ -153,8 +153,8 @@ def _cost(given: CheckedColocation) -> int:
 def _cheap_among_few(
     task: Task, given: CheckedColocation, gains: Gains, few: int
 ) -> list[dict[str, Any]]:
-    """Steps which prove that no pairing with so few blocking pairs is cheaper, else the bound of
-    the relaxation.
+    """Proof steps that no pairing with at most `few` blocking pairs is cheaper than the answer, or
+    else cheaper than the bound of the relaxation.
     """
 
     def dearer(below: int, clock: Clock) -> list[dict[str, Any]]:
@@ -252,8 +252,8 @@ def fair(task: Task) -> Proof:
 
 
 def _fair_within(task: Task, slack: int | str) -> Proof:
-    """Steps of `fair` within an allowance of slack: a bound on the penalty, or that no pairing
-    keeps the allowance.
+    """Proof of `fair` with an allowance of slack: a bound on the penalty, or that no pairing keeps
+    within the allowance.
     """
     options, allowed = {"slack": slack}, Fraction(slack)
     if task.outcome.solution is None and "least_slack" not in task.outcome.certificate:
@@ -293,13 +293,13 @@ def _fair_tree(task: Task, value: Fraction, slack: Fraction, level: int) -> list
 
 
 def _parts(given: CheckedColocation) -> int:
-    """Denominator for which slack is an integer."""
+    """Denominator with which the slack of every pairing is an integer."""
     return given.unit * math.lcm(*(n for n in given.count if n))
 
 
 def _flow(task: Task, slack: float | None) -> list[dict[str, Any]]:
-    """Multipliers of the program of least slack, or of least penalty at a slack; none at the time
-    limit.
+    """Proof step with dual multipliers of the program of least slack or, at a given slack, of least
+    penalty; empty without any.
     """
     instance: Colocation = task.instance
     program = fair_program(instance, slack)
@@ -354,7 +354,7 @@ def _along(carried: Floats, instance: Colocation) -> list[int]:
 
 
 def _dual(given: CheckedColocation, hints: Multipliers, over: int | None = None) -> dict[str, Any]:
-    """Multipliers as a step of a proof, over the unit of the instance's last decimal or over 1."""
+    """Convert a matching's multipliers to a proof step over the instance's unit, or over 1."""
     times = Fraction(over or given.unit * GRID, hints.over)
 
     def parts(number: float) -> int:

@@ -1,5 +1,5 @@
-"""Proofs for concave objectives of divided cores: tangents, and for integer cores the price of the
-last core.
+"""Proofs of `utilitarian` and `nash-welfare`: tangents of concave objectives and, for integer
+cores, the gain of the last core or a tree.
 """
 
 from __future__ import annotations
@@ -59,8 +59,8 @@ def nash_welfare(task: Task) -> Proof:
 
 
 def _tangents(task: Task, options: dict[str, Any], own_points: bool = False) -> Proof:
-    """Proof by tangents at the cores or, with `own_points`, also at the allocation of most utility
-    at the weights B_i / u_i of the cores, where the verifier's bound by tangents is tightest.
+    """Proof by tangents at the cores or, with `own_points`, also at the optimum for weights budget
+    / utility of the users, where the verifier's bound is tightest.
     """
     cores, given = _cores(task), task.instance
 

@@ -26,8 +26,8 @@ class _TimeUp(Exception):
 
 
 def deletions_step(rank: Ranks, goal: Goal, least: int, clock: Clock) -> dict[str, Any] | None:
-    """Step that proves at least `least` blocking pairs, or as many as the first partition shows at
-    the time limit.
+    """Proof step that at least `least` blocking pairs are needed or, at the time limit, as many as
+    the first stable partition shows.
 
     None when that is none, or when so many are not needed: a set of fewer deletions is found to be
     enough.
@@ -54,8 +54,8 @@ def deletions_step(rank: Ranks, goal: Goal, least: int, clock: Clock) -> dict[st
 def _children(
     search: DeletionSearch, least: int, depth: int, outside: set[tuple[int, int]], clock: Clock
 ) -> Node | None:
-    """Children of a node that the bound leaves open; None if fewer than `least` deletions
-    suffice.
+    """Children of a node of a deletion tree whose bound leaves it open; None if fewer than `least`
+    deletions suffice.
     """
     if search.value == 0:
         return None

@@ -50,7 +50,7 @@ def elastic_prices(task: Task) -> Proof:
 
 
 def _grids(prices: list[float]) -> list[dict[str, Any]]:
-    """Candidate integer prices: rounded up to many digits, and to small denominators."""
+    """Integer prices to try: rounded up to many digits, and near fractions of few digits."""
     exact = [Fraction(price) for price in prices]
     over = max(1, int(DIGITS / max(*exact, Fraction(1, DIGITS))))
     found = [multipliers([math.ceil(price * over) for price in exact], over)]

@@ -35,7 +35,7 @@ _ROOM = 2.0**62  # sums of 64-bit integers stay below it
 
 @dataclass(frozen=True, eq=False)
 class Fillings:
-    """Fillings an answer may use, and the demand.
+    """Fillings that an answer may use, the demand, and limits on servers and cost.
 
     Attributes
     ----------
@@ -59,8 +59,8 @@ class Fillings:
 
 @dataclass(frozen=True, eq=False)
 class Node:
-    """Branching node: the proof's `node`, the fillings it counts, and the branch taken (0 at most,
-    1 more).
+    """Branch of a tree over fillings: the proof's `node`, the fillings whose number it bounds, and
+    the side taken (0 at most, 1 more).
     """
 
     node: dict[str, Any]
@@ -99,7 +99,7 @@ def refuted(given: Fillings, clock: Clock) -> Any | None:
 
 
 def sums_of(tree: Any) -> list[list[int]]:
-    """Distinct sums that the nodes branch on, in the form of `verify.Priced`."""
+    """Distinct sums of fillings that a tree's nodes branch on, in the form of `verify.Priced`."""
     sums: dict[tuple[int, ...], None] = {}
     waiting = [tree]
     while waiting:
@@ -116,7 +116,7 @@ def _sum(node: dict[str, Any]) -> tuple[int, ...]:
 
 
 def hints_of(tree: Any, sums: list[list[int]], priced: Priced) -> dict[str, Any]:
-    """Tree and leaves of a step for the program with these prices."""
+    """Convert a tree over fillings to the `tree` and `leaves` of `verify.Program`."""
     program = priced.program()
     program.columns_of_rows()
     place = {tuple(entry): k for k, entry in enumerate(sums)}
@@ -151,8 +151,8 @@ def hints_of(tree: Any, sums: list[list[int]], priced: Priced) -> dict[str, Any]
 
 
 def _relaxed(given: Fillings, path: tuple[Node, ...]) -> WarmStartedProgram:
-    """Linear program of the least violation of the demand and of branches, with fractional servers;
-    its rows are items, classes, target, and nodes of the path.
+    """Linear program over fractional numbers of fillings that minimizes unmet demand and violated
+    branches; its rows are items, classes, target, and nodes of the path.
     """
     number, types = given.table.shape
     rows = ProgramBuilder()
@@ -223,8 +223,8 @@ def _contradiction(given: Fillings, path: tuple[Node, ...], dual: Floats) -> lis
 
 
 def _question(given: Fillings, times: Floats) -> tuple[dict[str, Any], Booleans]:
-    """Fractional sum of the numbers of fillings to branch on: of a class, of two items together, or
-    of one filling.
+    """Sum of numbers of fillings to branch on, which is fractional: those of a class, those that
+    hold two items, or those that contain one filling.
     """
     by_class = np.bincount(given.kind, weights=times, minlength=len(given.servers))
     off = np.abs(by_class - np.round(by_class))

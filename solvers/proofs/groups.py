@@ -112,7 +112,7 @@ def pairing_step(given: Groups, mate: Integers, clock: Clock) -> dict[str, Any] 
 
 
 def _hint(prices: list[Fraction], over: int) -> dict[str, Any]:
-    """Prices rounded to parts of a unit of the instance."""
+    """Prices of jobs as integers over `over` parts of the instance's unit, as proof fields."""
     numbers = [round(price * over) for price in prices]
     shared = math.gcd(over, *numbers)
     return {"prices": multipliers([number // shared for number in numbers], over // shared)}

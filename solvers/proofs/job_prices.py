@@ -49,7 +49,7 @@ def most_jobs(task: Task) -> Proof:
 
 
 def _strongest(task: Task) -> Proof:
-    """Proof with the coarsest prices that prove the total speed, or with fine ones."""
+    """Proof by the coarsest job prices that prove the total speed, or by fine ones."""
     given = task.instance
     value = float((given.speed * task.outcome.solution.cores).sum())  # type: ignore[union-attr]
     prices, core_prices = _prices(task, value)
@@ -70,8 +70,8 @@ def _strongest(task: Task) -> Proof:
 
 
 def _prices(task: Task, value: float) -> tuple[Floats, Floats]:
-    """Good prices (J,) of jobs and (V, C) of cores: those of the method, or from column
-    generation.
+    """Dual prices (J,) of jobs and (V, C) of cores for a proof: those of the method, or else from
+    column generation.
     """
     given, certificate = task.instance, task.outcome.certificate
     if "prices" in certificate:
@@ -88,7 +88,7 @@ def _prices(task: Task, value: float) -> tuple[Floats, Floats]:
 
 
 class _Tree:
-    """Branch-and-bound tree of one kind of VM, over linear programs with fractional jobs."""
+    """Branch-and-bound tree over the jobs of one kind of VM, with core prices as leaves."""
 
     def __init__(
         self,
@@ -104,7 +104,7 @@ class _Tree:
         self.program = _program(given, cores, prices)
 
     def whole(self) -> Any:
-        """Whole tree in the form of proofs: nodes as objects, leaves as arrays of rents."""
+        """Tree in the form of proofs: branches as objects, leaves as arrays of core prices."""
         return self._below({})
 
     def _below(self, decided: dict[int, bool]) -> Any:
@@ -153,7 +153,7 @@ def _program(given: Admission, cores: Integers, prices: Floats) -> LinearProgram
 
 
 def _on_grid(tree: Any, over: int) -> Any:
-    """Copy of a tree with integer leaves."""
+    """Copy a tree of branches, with the core prices at its leaves as integers over `over`."""
     if isinstance(tree, dict):
         return {
             name: entry if name == "job" else _on_grid(entry, over) for name, entry in tree.items()

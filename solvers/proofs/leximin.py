@@ -56,8 +56,8 @@ def leximin(task: Task) -> Proof:
 
 
 def _weights(task: Task) -> dict[str, Any]:
-    """Weights of users that minimize the total over all divisions, and tangent points, by gradient
-    steps on a convex function.
+    """Proof step with users' weights at which the best weighted sum of sharing indices is least,
+    found by gradient steps, and tangent points.
     """
     from scipy.optimize import minimize
 
@@ -84,8 +84,8 @@ def _weights(task: Task) -> dict[str, Any]:
 
 
 def _branch(boxes: Boxes, least: list[int], most: list[int]) -> tuple[int, int] | None:
-    """Job whose box matters most to its user's ratio, and the value at which to split it; None if
-    no job has a choice.
+    """Job to branch on, whose box matters most to its user's ratio, and the number of cores at
+    which to split it; None if no job has a choice.
     """
 
     def matters(job: int) -> float:

@@ -7,7 +7,7 @@ from . import Task, strongest_proof
 
 
 def stored_steps(task: Task) -> Proof:
-    """Proof of `min-peak` and `hindsight`: the steps that the search stored."""
+    """Proof of `min-peak` and `hindsight` by the steps in the method's certificate."""
     certificate = task.outcome.certificate
     steps = certificate.get("search", certificate).get("steps", ())
     return strongest_proof(task, [steps])

@@ -1,5 +1,5 @@
-"""Shared parts of market proofs: fractional cores within capacities, decimals that prove enough,
-and trees of boxes.
+"""Shared parts of market proofs: fractional cores within capacities, the fewest decimals that prove
+enough, and trees over boxes of integer cores.
 """
 
 from __future__ import annotations
@@ -64,9 +64,7 @@ def best_attempt(
     enough: float,
     attempts: Iterable[tuple[int, bool]] = ATTEMPTS,
 ) -> Proof:
-    """Proof with the fewest decimals and points whose error is at most `enough`, else the one of
-    least error.
-    """
+    """Proof by the first attempt of an error of at most `enough`, else of the least error."""
     best: Proof | None = None
     with suppress(KeyboardInterrupt):  # the best by then
         for digits, own in attempts:
@@ -90,7 +88,7 @@ def box_tree(
     most_nodes: int,
     look: Callable[[list[int], list[int]], dict[str, Any] | tuple[int, int] | None],
 ) -> list[Any] | None:
-    """Nodes of a tree of boxes; None if time or nodes run out, or a box stays open.
+    """Nodes of a proof tree over boxes of cores; None if a box stays open or time or nodes run out.
 
     `look` gives of a box, which is the least and the most of each job, its leaf, or the job and the
     cores at which it is split, or None where it stays open.
@@ -118,5 +116,5 @@ def box_tree(
 
 
 def points(cores: Floats, over: int) -> dict[str, Any]:
-    """Tangent points near some cores, bounded away from 0 where tangents are steep."""
+    """Tangent points near given cores: integers over `over`, at least 1."""
     return multipliers([max(1, number) for number in on_grid(cores, over)], over)

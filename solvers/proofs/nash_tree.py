@@ -21,7 +21,7 @@ ENOUGH = 1e-9
 
 
 def nash_tree(task: Task, market: Market) -> list[Any] | None:
-    """Nodes of a tree whose leaves are at most the answer's welfare; None if there is none."""
+    """Nodes of a tree that bounds the Nash welfare of integer cores by the answer's, or None."""
     if not all(market.by_user(market.values())[i] for i in market.active):
         return None  # a welfare of 0 has no logarithm to bound
     try:
@@ -33,7 +33,7 @@ def nash_tree(task: Task, market: Market) -> list[Any] | None:
 
 
 class _Leaves:
-    """Data that may close a box: utilities and prices near its optimum."""
+    """Leaves of a Nash-welfare tree: utilities and prices near the optimum of a box."""
 
     def __init__(self, boxes: Boxes) -> None:
         self.boxes, market = boxes, boxes.market
@@ -44,7 +44,7 @@ class _Leaves:
         self.goal = self._welfare(market.by_user(market.values())) + ENOUGH
 
     def look(self, least: list[int], most: list[int]) -> dict[str, Any] | tuple[int, int] | None:
-        """Leaf that closes a box, or where to split the box."""
+        """Leaf that closes a box, else the job and the cores at which to split it, else None."""
         leaf, above, cut = self._leaf(least, most)
         return leaf if above <= self.goal else cut
 
@@ -55,8 +55,8 @@ class _Leaves:
     def _leaf(
         self, least: list[int], most: list[int]
     ) -> tuple[dict[str, Any], float, tuple[int, int] | None]:
-        """Utilities near the optimum of a box and prices of cores, with the bound they prove, and
-        where to split the box.
+        """Leaf for a box (utilities near its optimum, and prices of cores), the bound that it
+        proves, and the job and cores at which to split the box.
         """
         market, low, user = self.boxes.market, self.boxes.low, self.users
         cores, worth = self._filled(least, most)
@@ -83,7 +83,7 @@ class _Leaves:
         return leaf, above, cut
 
     def _filled(self, least: list[int], most: list[int]) -> tuple[list[int], list[int]]:
-        """Greedy cores within a box, and the users' utilities."""
+        """Cores of each job in a box by greedy gain of welfare, and the users' utilities."""
         market, low, user = self.boxes.market, self.boxes.low, self.users
         cores, left = least[:], self.boxes.room[:]
         worth = [0] * len(market.budget)

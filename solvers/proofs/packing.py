@@ -101,7 +101,7 @@ def cheapest(task: Task) -> Proof:
 
 
 def _services(task: Task, claimed: int, *, costs: bool) -> Steps:
-    """Coarsest prices of sizes that prove the reported value; else a tree; else the best prices."""
+    """Steps by the coarsest prices of VM sizes that prove the bound; else a tree; else prices."""
     below = None if task.outcome.status is Status.INFEASIBLE else claimed
     best: Prices | None = None
     if below is not None:
@@ -243,7 +243,7 @@ def _by_volume(problem: Reduced, claimed: int) -> dict[str, Any] | None:
 
 
 def _stored(problem: Reduced, certificate: Mapping[str, Any]) -> Prices | None:
-    """Prices of VMs that a method reported; None without any."""
+    """Dual prices of VMs in a method's certificate, with their bound; None without any."""
     if not {"prices", "scale", "rent"} <= certificate.keys():
         return None
     profit = np.array([certificate["prices"][group[0]] for group in problem.members])
@@ -279,7 +279,7 @@ def bounded(
 
 
 def no_answer(problem: Reduced, clock: Clock) -> dict[str, Any] | None:
-    """Step that proves that there are too few servers; None if there is none.
+    """Proof step that there are too few servers; None if no prices or tree show it.
 
     Types that fit servers without limit cannot be the reason. Of the others, what would cost more
     than all servers there are at prices, a scale and rents is impossible at the same prices, the
@@ -304,8 +304,8 @@ def no_answer(problem: Reduced, clock: Clock) -> dict[str, Any] | None:
 
 
 def coarser(problem: Reduced, prices: Prices, scale: int, share: Fraction = Fraction(1)) -> Prices:
-    """A share of some prices rounded to integers over a scale (at least 1), and the exact bound
-    they prove.
+    """Multiply the prices of VMs by `share`, round them down to integers over `scale` (at least 1),
+    and compute the exact bound that they prove.
     """
     profit = np.array(
         [max(1, int(int(price) * share * scale / prices.scale)) for price in prices.profit]
@@ -324,8 +324,8 @@ def _without_scale(prices: Prices) -> Prices:
 def _tree(
     problem: Reduced, prices: Prices, target: int | None, clock: Clock, *, costs: bool
 ) -> dict[str, Any] | None:
-    """Step with a target and a tree which proves that no answer costs that little; None if there is
-    none or no time.
+    """Proof step with prices and a tree over the remaining fillings that no answer costs at most
+    `target`; None without one.
     """
     given = useful_fillings(problem, prices, target, most=MOST_FILLINGS, nodes=NODES)
     if given is None:
@@ -430,8 +430,8 @@ def _best_tree(
     claimed: int | None,
     weaker_bound: Callable[[], int],
 ) -> Steps:
-    """Tree over classes for the reported value, else over single servers if there are few, else for
-    the bound of the aggregate program.
+    """Steps with the first tree that proves the claim, over classes or else over single servers if
+    these are few; else with a tree for the weaker bound of the aggregate program.
     """
     steps, weaker = Steps(), Steps()
     with suppress(KeyboardInterrupt):  # what there is by then is proved

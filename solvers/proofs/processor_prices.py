@@ -87,14 +87,14 @@ def fluid_power(task: Task) -> Proof:
 
 
 def _grids(task: Task) -> tuple[int | None, ...]:
-    """Roundings of prices to try: None for twelve digits, a number for the largest denominator."""
+    """Precisions of integer prices: None for twelve digits, or the largest denominator."""
     given = task.instance
     return (None, *NICE) if given.classes * given.processors**2 <= SMALL else (None,)
 
 
 def _sustained(task: Task, case: ProofCase) -> dict[str, Any] | None:
-    """Exact answer; if it slightly overloads processors, mixed with the flow of maximum
-    throughput.
+    """Exact flow near the method's, mixed with the flow of maximum throughput if it overloads
+    processors; None if all mixtures do.
     """
     own, other = _flow(task.outcome).flow, None
     for grid in _grids(task)[:0:-1]:
@@ -110,7 +110,7 @@ def _sustained(task: Task, case: ProofCase) -> dict[str, Any] | None:
 
 
 def _holding(case: ProofCase, flow: Flow, grid: int | None) -> dict[str, Any] | None:
-    """Exact flow if no processor is overloaded and, with a grid, its power is exactly minimal."""
+    """Witness of the flow if it keeps capacities and, with `grid`, has the least power, or None."""
     case.witness = {"split": _split(flow, grid)}
     try:
         [level] = numa_power(case)
@@ -152,7 +152,7 @@ def _balanced(case: ProofCase, split: list[list[int]], prices: Floats) -> list[l
 def _solved(
     equations: list[tuple[dict[Unknown, Fraction], Fraction]], near: dict[Unknown, Fraction]
 ) -> dict[Unknown, Fraction] | None:
-    """Exact solution of linear equations, free variables as in `near`; None without one."""
+    """Solve linear equations in fractions, free variables as in `near`; None if impossible."""
     pivots: dict[Unknown, tuple[dict[Unknown, Fraction], Fraction]] = {}
 
     def without(
@@ -191,8 +191,8 @@ def _options(task: Task, *names: str) -> dict[str, Any]:
 
 
 def _step(prices: Floats | list[float], grid: int | None) -> dict[str, Any]:
-    """Prices as integers: the largest with twelve digits, or as fractions of its power of ten with
-    denominators up to `grid`.
+    """Proof step with prices as integers: fractions of a power of ten with denominators up to
+    `grid` or, without one, the largest price with twelve digits.
     """
     values = np.asarray(prices, dtype=float)
     largest = float(values.max())
@@ -206,7 +206,7 @@ def _step(prices: Floats | list[float], grid: int | None) -> dict[str, Any]:
 
 
 def _split(solution: Flow, grid: int | None) -> list[list[int]]:
-    """Class, memory, processor and parts of the tasks that do not all run locally, as arrays."""
+    """Rows (class, memory, processor, parts) of the tasks that do not all run locally."""
     entries = []
     for k, by_memory in enumerate(solution.flow):
         for memory, row in enumerate(by_memory):

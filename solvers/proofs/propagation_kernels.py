@@ -69,7 +69,7 @@ def tighten(
 
 @compiled
 def _fixed(low: Array, high: Array, before_low: Array, before_high: Array) -> int:
-    """Number of columns that propagation has newly fixed."""
+    """Number of columns that are fixed now and were not before."""
     splits = 0
     for j in range(len(low)):
         if low[j] == high[j] and before_low[j] < before_high[j]:

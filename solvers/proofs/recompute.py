@@ -15,7 +15,7 @@ STEP: dict[str, Any] = {"kind": "recompute"}
 
 
 def ref(task: Task) -> Proof:
-    """Proof of `REF`: the schedule that the coalitions' play leads to."""
+    """Proof of `REF`: the verifier computes the schedule again from the play of all coalitions."""
     if task.options.get("utility", "throughput") != "throughput":
         raise Claimed("only the utility of the paper, throughput, is recomputed")
     reading = task.options.get("reading", "figure")

@@ -20,12 +20,12 @@ def on_grid(values: npt.ArrayLike, over: int) -> list[int]:
 
 
 def as_written(value: float) -> Fraction:
-    """Decimal that a float is printed as."""
+    """Fraction equal to the decimal that a float is printed as."""
     return Fraction(Decimal(repr(float(value))))
 
 
 def option(value: float | Fraction) -> int | str:
-    """Numeric option in the format of proofs: an integer or a text such as "1/20"."""
+    """Write a number as proofs do: an integer or a text such as "1/20"."""
     exact = value if isinstance(value, Fraction) else as_written(value)
     return exact.numerator if exact.denominator == 1 else f"{exact.numerator}/{exact.denominator}"
 

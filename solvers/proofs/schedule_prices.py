@@ -29,7 +29,7 @@ GRIDS = (1, 2, 6, 60, 10**9)
 def machine_time_steps(
     given: Scheduling, start: Integers, clock: Clock, *, utility: bool
 ) -> list[dict[str, Any]]:
-    """Steps with prices rounded to coarser and then finer integers; none without jobs or time."""
+    """Proof steps with prices of machine time, coarse ones first; none without jobs or time."""
     problem = _Dual(given, start, utility)
     limit = clock.time_slice(most=SECONDS)
     prices = problem.solved(Clock(limit)) if len(problem.release) else None
@@ -46,8 +46,8 @@ def machine_time_steps(
 
 
 class _Dual:
-    """Dual program: least machines x prices + each job's gain beyond its cost, over nonnegative
-    prices.
+    """Dual linear program of a schedule's value: machine time at nonnegative prices, and each job's
+    gain beyond the price of its machine time.
     """
 
     def __init__(self, given: Scheduling, start: Integers, utility: bool) -> None:
@@ -84,7 +84,7 @@ class _Dual:
         return worth
 
     def solved(self, clock: Clock) -> Floats | None:
-        """Best prices found until the time is up, per moment, in units of worth."""
+        """Best prices (times,) of machine time found until the time is up, in units of worth."""
         width, jobs = (self.ends - self.times).astype(float), len(self.release)
         rows = ProgramBuilder()
         rows.columns(len(width), cost=self.machines * width)
@@ -113,7 +113,7 @@ class _Dual:
             gains = answer.point[len(width) : len(width) + jobs]
 
     def _until(self, prices: Floats, time: Integers) -> Floats:
-        """Cost of a machine from 0 to each time."""
+        """Price of a machine from time 0 to each given time."""
         paid = np.concatenate([[0.0], np.cumsum(prices * (self.ends - self.times))])
         time = np.minimum(time, self.horizon)
         at = np.searchsorted(self.times, time, side="right") - 1
@@ -121,7 +121,7 @@ class _Dual:
         return result
 
     def _cuts(self, jobs: Integers, start: Integers) -> tuple[Floats, list[int], list[int], Floats]:
-        """Cuts that bound a job's gain from below if it starts at a given time."""
+        """Cuts, row by row, that bound the gains of jobs that start at given times from below."""
         first: list[int] = []
         columns: list[int] = []
         values: list[float] = []

@@ -84,23 +84,23 @@ def levels(task: Task) -> Proof:
 
 
 def _alone(task: Task) -> bool:
-    """Whether prices of devices suffice, because the verifier completes the prices of single
-    jobs.
+    """Whether a proof needs prices of devices only, because the verifier completes the prices of
+    single jobs.
     """
     return task.instance.together is None and task.instance.types > SMALL
 
 
 def _grids(task: Task) -> tuple[int | None, ...]:
-    """Precisions of integer prices to try: None for many digits, and largest denominators of
-    fractions.
+    """Precisions at which prices become integers: None for many digits, a number for the largest
+    denominator of fractions.
     """
     small = len(task.instance.placements.first) <= FEW and not _alone(task)
     return (None, *NICE) if small and task.method not in ("leximin", "hierarchical") else (None,)
 
 
 def _steps(task: Task, kind: str, prices: Mapping[str, Any]) -> Iterator[Step]:
-    """Proof steps to try, with integer prices in several precisions; for `finish-time` each with
-    several ratios just below the bound.
+    """Candidate proof steps with the method's prices rounded to integers at several precisions; for
+    `finish-time` each with ratios just below the bound.
     """
     alone = _alone(task)
     worth = np.array([] if alone else prices["step"])
@@ -136,7 +136,7 @@ def _near(value: float, grid: int) -> Fraction:
 def _best_witness(
     task: Task, options: Mapping[str, Any], steps: list[list[Step]] | None = None
 ) -> Step | None:
-    """Exact shares of the best value; None if rounding leaves a job below its guarantee."""
+    """Exact time shares of the best value; None if rounding leaves a job below its guarantee."""
     solution: Any = task.outcome.solution
     best: float | Fraction = -math.inf
     chosen: Step | None = None
@@ -153,7 +153,7 @@ def _best_witness(
 
 
 def whole_parts(instance: Accelerators, solution: TimeShares, grid: int | None = None) -> Step:
-    """Shares as integers over a denominator so large that no limit is exceeded."""
+    """Time shares as integers over one denominator, which is so large that no limit is exceeded."""
     values = [Fraction(value) for value in solution.share.tolist()]
     near = values if grid is None else [_near(float(value), grid) for value in values]
     parts, over = over_common(near) if grid else ([int(value * PARTS) for value in values], PARTS)

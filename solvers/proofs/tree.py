@@ -57,7 +57,7 @@ MOST_TRIED = 50
 
 
 def whole_program(given: LinearProgram) -> Program:
-    """Program of integer columns from 0 and integer coefficients in the verifier's form."""
+    """Convert a linear program of integers, with columns from 0, to the verifier's form."""
     program = Program()
     for high in given.upper.tolist():
         program.column(int(high))
@@ -82,8 +82,8 @@ def tree_step(
     at: Sequence[int] | None = None,
     nodes: int = 10**9,
 ) -> dict[str, Any] | None:
-    """Step with the tree, its leaves and cuts; None if the program is feasible or at the time
-    limit.
+    """Proof step (tree of cases, leaves and cuts) that an integer program has no point; None if it
+    has one, or at the time, node or work limit.
 
     Parameters
     ----------
@@ -109,7 +109,7 @@ def propagation_steps(
     nodes: int = 10**9,
     **fields: Any,
 ) -> list[dict[str, Any]]:
-    """Step with such a tree and further fields; none without a tree."""
+    """Proof steps with the tree of `tree_step` and further fields; none without a tree."""
     tree = tree_step(program, objective, clock, at, nodes)
     return [] if tree is None else [{"kind": "propagation", **fields, **tree}]
 
@@ -152,7 +152,7 @@ def nothing_below(program: LinearProgram, bound: float, clock: Clock) -> bool:
 
 
 def relaxed_bound(program: Program, cost: Terms, clock: Clock) -> int | None:
-    """Bound of the relaxation after probing; None if there is none or at the time limit."""
+    """Bound of an integer program by its relaxation after probing; None if there is none."""
     program.at_most(cost, sum(max(0, a) * program.high[j] for j, a in cost))
     try:
         with patience(0.9):
@@ -225,7 +225,7 @@ def _tree(
 
 
 class _Search:
-    """Search for the tree: bounds of a case, its linear program, and what its multipliers prove."""
+    """State of the search for a tree of cases: rows as arrays, and linear programs of cases."""
 
     def __init__(
         self,
@@ -300,7 +300,7 @@ class _Search:
     def fix(
         self, low: Bounds, high: Bounds, columns: Integers, passes: int, tree: list[int]
     ) -> bool:
-        """Probe the columns while one side is infeasible; return False if both are. Sets the
+        """Probe columns while one side of a split is infeasible; return False if both are. Sets the
         `score` of each column: the number of columns that a split fixes.
         """
         self.score = np.zeros(len(columns))
@@ -326,7 +326,7 @@ class _Search:
         return True
 
     def root_cuts(self) -> list[list[int]]:
-        """Cuts from the relaxation's reduced costs and gap."""
+        """Cut from the relaxation's multipliers, for programs beyond 64-bit integers, or none."""
         if self.objective is None or self.small:
             return []
         status, _, dual = self.relaxed(*self.bounds())
@@ -365,7 +365,7 @@ class _Search:
         return None, anywhere if len(anywhere) else None
 
     def split(self, low: Bounds, high: Bounds, columns: Integers) -> tuple[int, int]:
-        """Column of largest score, and the value at which to split it."""
+        """Column of largest score to split, and the value at which to split it."""
         column = int(columns[int(np.argmax(self.score))])
         least, most = int(low[column]), int(high[column])
         if self.point is not None and least <= (value := math.floor(self.point[column])) < most:
@@ -375,7 +375,7 @@ class _Search:
     def _closes(
         self, dual: Floats | None, objective: int | None, low: Bounds, high: Bounds
     ) -> list[int] | None:
-        """Rows with multipliers that close the case in integers, as a leaf; None if they fail."""
+        """Leaf whose row multipliers prove in integers that the case is impossible, else None."""
         if dual is None:
             return None
         least, most = low.tolist(), high.tolist()  # whole numbers of any size
@@ -387,7 +387,7 @@ class _Search:
         return None
 
     def _hint(self, dual: Floats, over: int, objective: int | None) -> list[int]:
-        """Rows with their integer multipliers, with the objective divided by `unit`."""
+        """Hint of a leaf: rows with integer multipliers near `dual` times `over`, as one list."""
         often = np.maximum(0.0, -dual) * (1.0 if objective is None else self.unit)
         times = {int(r): round(float(often[r]) * over) for r in np.flatnonzero(often)}
         if self.objective is not None:

@@ -62,7 +62,7 @@ class _Certificate:
         return row
 
     def need(self, row: _Row) -> int:
-        """Index of a row of the certificate, written after the rows of its derivation."""
+        """Write a row, unless it is written, after all that it derives from; return its index."""
         waiting = [row]
         while waiting:
             top = waiting[-1]
@@ -77,8 +77,8 @@ class _Certificate:
         return row.index
 
     def split(self, one: tuple[_Row, _Row], two: tuple[_Row, _Row]) -> _Row:
-        """Row that follows because both cases of a split are infeasible: (what is false,
-        assumed).
+        """Add the contradiction that follows from those of both cases of a split, each given as
+        (contradiction, assumed row).
         """
         row = _Row("L", -1, ())
         hints = [self.need(part) for pair in (one, two) for part in pair]
@@ -108,17 +108,17 @@ def _written(row: _Row) -> str:
 
 
 class _Cases:
-    """Open cases of splits, and what is false in the closed ones."""
+    """Splits with a case that is still open, and the contradiction of each closed case."""
 
     def __init__(self, certificate: _Certificate) -> None:
         self.certificate, self.open = certificate, list[tuple[_Row, _Row, list[_Row]]]()
 
     def split(self, below: _Row, above: _Row) -> None:
-        """Split the current case in two."""
+        """Begin a split of the current case, by the rows assumed in its two cases."""
         self.open.append((below, above, []))
 
     def close(self, false: _Row) -> None:
-        """Close the current case, and the splits whose last case it was."""
+        """Close the current case by a contradiction, and each split that is closed thereby."""
         self.certificate.need(false)
         while self.open:
             below, above, closed = self.open[-1]
@@ -130,7 +130,7 @@ class _Cases:
 
 
 class _Bounds:
-    """Tree of `verify.Program.impossible`, with the rows from which each bound follows."""
+    """VIPR certificate of a tree of `verify.Program.impossible`, with a row for each bound."""
 
     def __init__(self, program: Program, step: dict[str, Any]) -> None:
         self.certificate = _Certificate(len(program.low))
@@ -149,7 +149,7 @@ class _Bounds:
         self._tree(iter(step["tree"]), iter(step.get("leaves", [])))
 
     def _sum(self, hint: list[int]) -> tuple[list[tuple[_Row, Fraction]], dict[int, int], int]:
-        """Rows with the number of times each is taken, and their sum."""
+        """Rows of a hint, how often each is taken, the terms of their sum, and its right side."""
         parts: dict[int, int] = {}
         for r, times in zip(hint[::2], hint[1::2], strict=True):
             parts[r] = parts.get(r, 0) + times
@@ -173,8 +173,8 @@ class _Bounds:
     def _closed(
         self, parts: list[tuple[_Row, Fraction]], terms: Terms, right: int, ends: list[Any]
     ) -> _Row:
-        """Contradiction 0 <= a negative number: some rows, and of each column the bound that adds
-        least to them.
+        """Derive the contradiction 0 <= a negative number from a sum of rows (`terms` <= `right`)
+        and, for each column, the bound at which the sum is least.
         """
         used = list(parts)
         for j, a in terms:
@@ -184,8 +184,8 @@ class _Bounds:
         return _Row("L", right, (), "lin", tuple(part for part in used if part[1]))
 
     def _tighten(self, ends: list[Any], rows: list[int]) -> _Row | None:
-        """Propagate bounds as `verify.Program.tighten` does; return the contradiction if nothing is
-        left.
+        """Propagate column bounds as `verify.Program.tighten` does, with a derived row for each new
+        bound; return the contradiction, or None if none arises.
         """
         todo, waiting = list(rows), set(rows)
         while todo:
@@ -266,7 +266,7 @@ def _tree(step: dict[str, Any]) -> bool:
 
 
 def _program(case: ProofCase, content: dict[str, Any], level: int, step: dict[str, Any]) -> Program:
-    """Integer program whose points would be better than the answer, as the verifier makes it."""
+    """Integer program, made by the verifier, whose points would be better than the answer."""
     if content["problem"] == "groups":
         program, cost_of = Groups(case).program(step, step["below"] - 1)
         program.at_most(cost_of, step["below"] - 1)

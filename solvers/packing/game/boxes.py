@@ -81,7 +81,7 @@ class Boxes:
     def sizes(
         self, place: int = 0, stop: int | None = None, at: Integers | None = None
     ) -> Integers:
-        """Sizes (stop - place + 1, s) of the boxes that play from a point can reach."""
+        """Sizes (stop - place + 1, s) of the boxes of counts reachable from a point."""
         none = np.zeros((1, len(self.map)), dtype=np.int64)
         size: Integers = np.concatenate([none, self.width[place:stop].cumsum(axis=0)]) + 1
         if self.stays:
@@ -91,12 +91,12 @@ class Boxes:
 
     @cached_property
     def points(self) -> int:
-        """Number of points of all levels."""
+        """Number of points in the boxes of all levels."""
         return sum(map(math.prod, self.sizes().tolist()))
 
     def fits(self, most_states: int) -> bool:
-        """Whether boxes suit this game: variances are exact in integers, and the boxes have few
-        unreachable points.
+        """Return whether the game can be played on boxes: variances are exact in integers, few
+        points are unreachable, and enough states may be kept.
 
         Raises
         ------
@@ -125,8 +125,8 @@ class Boxes:
         return kept <= most_states
 
     def solve(self, clock: Clock, kept: int = KEPT) -> Integers | None:
-        """Choice of each player, shape (P, s); None if floats cannot represent the variances
-        exactly.
+        """Choices of all players (P, s) by backward induction on boxes; None if floats cannot
+        represent the variances exactly.
 
         Raises
         ------
@@ -159,8 +159,8 @@ class Boxes:
         return result
 
     def _variances(self, origin: Integers, size: Integers) -> Floats:
-        """Fairness variances (points,) of a box of total counts, infinite where they are not
-        reachable.
+        """Fairness variance at each point (points,) of a box of total counts; infinite where a
+        count is negative or above its maximum.
         """
         worths, total = self.game.worths, np.zeros(size)
         places = np.ogrid[tuple(map(slice, size))]
@@ -174,8 +174,8 @@ class Boxes:
         return result
 
     def points_to_play(self, place: int, stop: int, kept: int) -> int:
-        """Upper bound on the points that `_play` visits, two levels or a limited number at a
-        time.
+        """Upper bound on the number of points that `_play` visits between two levels if at most
+        `kept` are stored at a time.
         """
         levels: list[int] = [math.prod(size) for size in self.sizes(place, stop).tolist()]
         if sum(levels) <= kept or stop - place == 1:
@@ -188,8 +188,8 @@ class Boxes:
     def _play(
         self, place: int, at: Integers, stop: int, value: Floats, progress: GameProgress, kept: int
     ) -> tuple[list[int], Integers]:
-        """Choices of the players between two positions of the order of moves, from coordinates `at`
-        on, and the coordinates they lead to; `value` has the final variances of the last box.
+        """Choices of the players at positions `place` to `stop`, starting from coordinates `at`,
+        and the coordinates that they reach; `value` has the final variances of the last box.
         """
         sizes = self.sizes(place, stop, at)
         if sum(map(math.prod, sizes.tolist())) > kept and stop - place > 1:
@@ -223,8 +223,8 @@ class Boxes:
         progress: GameProgress,
         all_levels: bool,
     ) -> list[Floats]:
-        """Final variances by level, computed backwards from the last level to a position; only the
-        first level unless `all_levels`.
+        """Backward induction on boxes from the last level to level `place`: final variances of that
+        level, or with `all_levels` of each level, the last first.
         """
         from .kernels import best_values
 
@@ -282,7 +282,7 @@ class Boxes:
         return best, ended
 
     def _key(self, value: float) -> int:
-        """State key with the given variance."""
+        """Key of total counts at the last level that have the given variance."""
         if value not in self.keys:
             size, stride = self.sizes()[-1], self.game.worths.stride
             point = np.unravel_index(np.argmax(self.ends[0] == value), size)
@@ -291,8 +291,8 @@ class Boxes:
 
 
 def _sheared(tables: list[Integers], kind: Integers, small: float) -> tuple[Integers, Integers]:
-    """Integer matrix of coordinates that make boxes small, and its inverse: multiples of one
-    coordinate are added to others while it helps.
+    """Integer matrix of determinant 1 whose coordinates make boxes small, and its inverse, found by
+    adding multiples of one coordinate to another while it helps.
     """
     types = tables[0].shape[1]
     forward = back = np.eye(types, dtype=np.int64)

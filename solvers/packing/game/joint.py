@@ -152,8 +152,8 @@ def _built(game: Game, points: Integers, hint: list[Integers]) -> JointModel:
 
 
 def _deviations(game: Game) -> tuple[list[Integers], int]:
-    """For each user its summand of equation 5 by its number of VMs, in parts of an integer scale
-    that is also returned; exact where alpha is an integer and the numbers are small.
+    """Summands of eq. 5 (Xu and Yu) of each user by its number of VMs as integers, and their scale;
+    rounded down unless alpha is an integer and the numbers are small.
     """
     worths, parts = game.worths, np.split(game.worths.deviation, game.worths.first[1:])
     power = worths.alpha - 1
@@ -195,13 +195,13 @@ def _disutility(game: Game, number: list[Integers]) -> float:
 
 
 def _deviation(game: Game, number: list[Integers]) -> int:
-    """Sum of an answer's deviations from fair shares, rounded as in the model."""
+    """Sum of the users' deviations from fair shares, rounded as in the CP-SAT model."""
     total = _totals(game, number)
     return sum(int(part[n]) for part, n in zip(_deviations(game)[0], total.tolist(), strict=True))
 
 
 def _finer(points: Integers, deviation: int, again: bool) -> Integers:
-    """Additional breakpoints of the rounded function next to an answer's sum of deviations."""
+    """Add breakpoints of the rounded variance on both sides of an answer's sum of deviations."""
     place = int(np.searchsorted(points, deviation, side="right")) - 1
     low = int(points[place])
     high = int(points[place + 1]) if place + 1 < len(points) else 2 * max(deviation, 1)

@@ -36,8 +36,8 @@ def following_keys(
     capped: bool,
     most: int,
 ) -> Any:
-    """Keys that the next player's moves lead to (the key itself if caps leave no move), up to the
-    first beyond `most`.
+    """Sorted keys of the total counts that the next player's moves lead to (a key itself if caps
+    leave no move), up to the first beyond `most` keys.
     """
     number = len(moves)
     place = np.zeros(number + 1, dtype=np.int64)
@@ -84,7 +84,7 @@ def following_keys(
 
 @compiled
 def order(one: int, two: int, digits: Array, first: Array, stride: Array, radix: Array) -> int:
-    """Sign of the difference of two keys' sums of deviations, computed from parts in base 2**32; 2
+    """Sign of the difference of two keys' sums of deviations, computed in integers of base 2**32; 2
     if there are no digits.
 
     From the highest digit down: with at most 62 users what is left below is less than 64 of the
@@ -252,8 +252,8 @@ def best_values(
     slack: float,
     begin: int,
 ) -> Any:
-    """Replace the variances at the points of the next level by those at a level's points after the
-    best move, line by line from `begin` on.
+    """Backward induction on a box: replace the variances at the next level's points by those that
+    each point of a level reaches by its best move, line by line from `begin` on.
 
     Moves are added to the coordinates and are not negative; those of one skewness stand together,
     and `is_last` says where they end. No coordinate may pass `room`. A player without a move

@@ -126,7 +126,7 @@ def equilibrium(
 
 
 def by_lists(game: Game, levels: list[Integers], watch: Clock) -> Integers:
-    """Choices of the players (P, s), from lists of the reachable counts level by level."""
+    """Choices of all players (P, s) by backward induction over lists of total counts."""
     from .kernels import best_replies
 
     worths = game.worths
@@ -170,7 +170,7 @@ def by_lists(game: Game, levels: list[Integers], watch: Clock) -> Integers:
 
 
 def followed(game: Game, levels: list[Integers], choice: list[Integers]) -> Integers:
-    """Combinations (P, s) that choices by level and key lead to."""
+    """Combinations (P, s) on the path of play, given keys and choices at each level."""
     result, key = np.zeros((game.players, game.instance.types), dtype=np.int64), 0
     for index, (keys, chosen) in enumerate(zip(levels[:-1], choice, strict=True)):
         moves = game.moves(index)

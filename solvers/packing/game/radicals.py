@@ -181,7 +181,7 @@ def quotient(number: Fraction) -> Decimal:
 
 
 def precision(digits: int) -> AbstractContextManager[decimal.Context]:
-    """Decimal context with ten more digits than given, and the largest exponents."""
+    """Decimal context with ten digits more than `digits`, and the largest range of exponents."""
     return decimal.localcontext(
         decimal.Context(prec=digits + 10, Emin=decimal.MIN_EMIN, Emax=decimal.MAX_EMAX)
     )

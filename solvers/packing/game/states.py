@@ -23,7 +23,7 @@ class OutOfTime(Exception):
 
 
 def too_many(states: str, kept: int, size: int, most_states: int) -> InvalidOption:
-    """Error for a game that needs more states, of so many bytes, than allowed."""
+    """Error for a game that needs more states, of `size` bytes each, than allowed."""
     return InvalidOption(
         f"the game has {states} states (total counts after each move), and its play keeps {kept} "
         f"values at a time ({kept * size / 1e9:.2g} GB), more than most_states, {most_states}; use "
@@ -33,7 +33,7 @@ def too_many(states: str, kept: int, size: int, most_states: int) -> InvalidOpti
 
 
 def note(clock: Clock, text: str) -> None:
-    """Report progress of the play; raises OutOfTime at the time limit."""
+    """Report a message about the play; raise OutOfTime at the time limit."""
     clock.note(*(clock.trace[-1][1:] if clock.trace else (None, None)), text)
     if clock.expired:
         raise OutOfTime
@@ -41,21 +41,21 @@ def note(clock: Clock, text: str) -> None:
 
 @dataclass
 class GameProgress:
-    """Number of states visited and expected."""
+    """Number of states visited so far and expected in all, for progress messages."""
 
     clock: Clock
     total: int
     done: int = 0
 
     def begin(self, place: int, states: int) -> None:
-        """Report and count a player's states; raises OutOfTime."""
+        """Report progress, and count a player's states; raise OutOfTime at the time limit."""
         share = self.done / max(self.total, 1)
         note(self.clock, f"{share:.0%} of the game, player {place + 1}")
         self.done += states
 
 
 def least_states(game: Game) -> int:
-    """Lower bound on the number of states, if no request is finite.
+    """Lower bound on the number of states of a game, if no request is finite.
 
     A player's moves differ from its first one by vectors. Of some that are linearly
     independent, n players who choose among r and the first reach C(n + r, r) different sums,
@@ -79,7 +79,7 @@ def least_states(game: Game) -> int:
 
 
 def levels(game: Game, clock: Clock, most: int = 10**9) -> list[Integers]:
-    """Keys that are reachable after each number of moves, from 0 on.
+    """Sorted keys of the total counts that are reachable after each number of moves, from 0 on.
 
     Raises
     ------

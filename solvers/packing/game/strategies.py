@@ -79,8 +79,8 @@ def ranked(combination: Integers, least: npt.NDArray[Any]) -> Integers:
 
 
 def rejected(free: Integers, start: Integers, load: Integers, overload: float | None) -> np.ndarray:
-    """Step 2: whether each load uses more than `overload` of some resource, compared as exact
-    decimals.
+    """Return whether each load (n, k), with what is in use, exceeds `overload` of some resource of
+    the server, compared as exact decimals (step 2).
     """
     if overload is None:
         return np.zeros(len(load), dtype=bool)
@@ -90,8 +90,8 @@ def rejected(free: Integers, start: Integers, load: Integers, overload: float | 
 
 
 def shrunk_eta(players: int) -> int:
-    """Value of eta under `shrinking`: the largest between 2 and 10 with eta ** players at most
-    100,000.
+    """Strategies of a server under eta = "shrinking": the largest number up to 10 with number **
+    players at most 100,000, but at least 2.
 
     The text says that eta decreases as players become more (section 4.3, step 2), and no more.
     """
@@ -123,7 +123,7 @@ class Strategies:
 
     @classmethod
     def of(cls, instance: Packing, c: int, combination: Integers) -> Strategies:
-        """Strategies of a server of class c from given combinations."""
+        """Strategies of a server of class c from a table (e, s) of VM combinations."""
         free, start = instance.capacity[c], instance.initial_capacity[c]
         load = combination @ instance.demand
         least, common = whole_utilization(free, start, load)
@@ -162,7 +162,7 @@ class Moves:
 
     @classmethod
     def of(cls, strategies: Strategies, worths: Worths) -> Moves:
-        """Moves that follow from a set of strategies."""
+        """Moves of the players of a class, made from their strategies."""
         order = np.lexsort(strategies.combination.T[::-1])
         combination = np.ascontiguousarray(strategies.combination[order])
         squared = tuple(strategies.squared[place] for place in order.tolist())
@@ -219,7 +219,7 @@ class Game:
 
     @cached_property
     def by_class(self) -> tuple[Moves, ...]:
-        """Moves of each class of servers; raises InvalidOption as `worths` does."""
+        """Moves of each server class; raises InvalidOption if total counts are too many."""
         return tuple(Moves.of(entry, self.worths) for entry in self.strategies)
 
     def moves(self, place: int) -> Moves:
@@ -227,7 +227,7 @@ class Game:
         return self.by_class[int(self.kind[place])]
 
     def possible(self, place: int, total: Integers) -> Integers:
-        """Indices of the moves that caps allow, given the total counts before."""
+        """Indices of a player's moves that exceed no user's cap, given the total counts before."""
         after = total + self.moves(place).combination
         return np.flatnonzero((after < self.worths.radix).all(axis=1))
 
@@ -275,7 +275,7 @@ class Game:
 def game_of(
     instance: Packing, *, alpha: Alpha = 2.0, eta: Eta = 5, overload: Overload | None = None
 ) -> Game:
-    """Game of an instance with elastic requests on fixed servers (steps 1 to 3).
+    """Allocation game of an instance: strategies by class and the order of moves.
 
     Parameters
     ----------

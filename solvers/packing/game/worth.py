@@ -125,31 +125,29 @@ class Worths:
             (x for row in zip(units, dues, most, strict=True) for x in _smallest(*row)),
             default=scale,
         )
-        below = (
-            float(inside) * math.log10(max(least / scale, 1e-300)) < -280
-        )  # powers that floats cannot hold
+        underflows = float(inside) * math.log10(max(least / scale, 1e-300)) < -280
         return cls(
             as_written(alpha), scale, units, dues, most, np.array(stride), np.array(radix),
             deviation, first,
             _in_digits(wholes), max(2.0**-40, (terms + players + 64) * 2.0**-50),
-            4 * players * (terms * 1e-280) ** (1 / float(alpha)) if below else 0.0,
+            4 * players * (terms * 1e-280) ** (1 / float(alpha)) if underflows else 0.0,
         )  # fmt: skip
 
     def keys(self, counts: Integers) -> Integers:
-        """Keys (n,) of counts (n, s)."""
+        """Integer keys (n,) that stand for total counts (n, s)."""
         result: Integers = counts @ self.stride
         return result
 
     def counts(self, key: int) -> tuple[int, ...]:
-        """Counts of a key."""
+        """Numbers of VMs of each user that a key stands for."""
         return tuple(
             int(key) // int(stride) % int(radix)
             for stride, radix in zip(self.stride, self.radix, strict=True)
         )
 
     def variance(self, keys: Integers) -> Floats:
-        """Fairness variance of each key, shape (n,), within half the (relative) slack and the
-        floor.
+        """Fairness variance of the total counts of each key, shape (n,), within half the (relative)
+        slack and the floor.
         """
         total = np.zeros(len(keys))
         for first, stride, radix in zip(self.first, self.stride, self.radix, strict=True):
@@ -164,8 +162,8 @@ class Worths:
         uneven: Floats,
         squared: Sequence[Fraction],
     ) -> int:
-        """First index of the least variance plus skewness, given variances as floats, their keys,
-        and skewness with its square.
+        """Index of the first outcome with the least fairness variance plus skewness: by floats and,
+        where these are close, by exact values of keys and squared skewnesses.
         """
         worth = value + uneven
         least = float(worth.min())
@@ -224,7 +222,7 @@ class Worths:
         return refined(enclosure, is_zero)
 
     def _parts(self, counts: tuple[int, ...]) -> Counter[int]:
-        """Multiplicity of each nonzero deviation (times the scale) in total counts."""
+        """Count the nonzero deviations from fair shares, times the scale, at total counts."""
         return Counter(
             amount
             for user, number in enumerate(counts)
@@ -233,7 +231,7 @@ class Worths:
         )
 
     def _variance_order(self, more: Counter[int], less: Counter[int]) -> int | None:
-        """Sign of the difference of two sums of deviations, after cancelling common terms."""
+        """Sign of the difference of two variances, given their multisets of deviations."""
         if not more or not less:
             return bool(more) - bool(less)
         inside = self.alpha - 1
@@ -248,8 +246,8 @@ class Worths:
         return sign([Radical(Fraction(n), Fraction(x), inside) for x, n in signed])
 
     def _single(self, amounts: Counter[int], side: int) -> list[Radical]:
-        """Variance with a sign as one radical; raises TooLong if the sum has several terms or is
-        too long.
+        """Fairness variance with a sign as one radical (none if it is 0); raises TooLong if its sum
+        has several terms or is too long.
         """
         terms = merged(
             [
@@ -278,8 +276,8 @@ def _tables(
     most: tuple[int, ...],
     inside: Fraction,
 ) -> tuple[list[Floats], list[npt.NDArray[np.object_]]]:
-    """Each user's summand of equation 5 by its number of VMs: as floats, and scaled by D^(alpha-1)
-    where integer.
+    """Summands of eq. 5 (Xu and Yu) of each user by its number of VMs: as floats and, where they
+    are integers of bounded length, scaled by D^(alpha-1).
     """
     exact = inside.denominator == 1 and inside * scale.bit_length() <= LONGEST
     floats, wholes = [], []
@@ -300,7 +298,7 @@ def _tables(
 
 
 def _smallest(unit: tuple[int, ...], owed: tuple[int, ...], most: int) -> list[int]:
-    """Least nonzero deviation |n unit - fair share| for n from 0 to the maximum, by resource."""
+    """Nonzero deviations |n unit - owed| of a user at numbers n of VMs near its fair share."""
     found = []
     for each, due in zip(unit, owed, strict=True):
         middle = due // each if each else 0

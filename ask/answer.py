@@ -70,7 +70,7 @@ class Answer(Generic[Data]):
         return conflict(self.result.given, self.result)
 
     def proof(self, folder: str | None = None, *, time_limit: float | None = None) -> Proved:
-        """The verdict on a proof of the answer, made now; see `cotenant.prove`.
+        """Make a proof of the answer, and return the verifier's verdict; see `cotenant.prove`.
 
         Parameters
         ----------

@@ -37,7 +37,7 @@ from cotenant.instances.problem.errors import (
 )
 from cotenant.solvers.lifetimes import hindsight, min_peak
 from cotenant.solvers.outcome import Status
-from cotenant.verify.lifetimes import least_time
+from cotenant.verify.lifetimes import judged as checked_levels
 from cotenant.verify.reading import Refused
 
 POLICIES = [one for one in catalog.methods("lifetimes") if one.kind == "heuristic"]
@@ -132,7 +132,7 @@ def test_lifetimes_prices_at_other_interval_are_refused() -> None:
     step = {"kind": "prices", "prices": [1, 1], "scale": 1, "rents": [0], "weights": [[1]]}
 
     def judged(**more: int) -> Any:
-        return least_time(case_of(instance, None, {}, [{**step, **more}]))[0].bound
+        return checked_levels(case_of(instance, None, {}, [{**step, **more}]), False)[0].bound
 
     assert judged(at=0) == 2
     for more in ({}, {"at": 1}, {"at": 2}):

@@ -36,8 +36,9 @@ MANY, GRID = 100, 1 << 256
 
 
 class Shares:
-    """Instance and answer: a job of type i on a device of kind d makes alone[i][d] / unit steps a
-    second, beside type j beside[i][j][d] / unit (None: forbidden), and needs workers[i] devices.
+    """Instance and answer of an accelerators proof: a job of type i on a device of kind d makes
+    alone[i][d] / unit steps a second, beside type j beside[i][j][d] / unit (None: forbidden), and
+    needs workers[i] devices.
 
     The answer says how many jobs of a type, alone, or pairs run on a kind of device, on average
     over time; no more jobs and devices than there are. `total`: the steps a second of all jobs of
@@ -92,7 +93,9 @@ class Shares:
         return self.workers[i] <= self.devices[d]
 
     def pair(self, i: int, j: int, d: int) -> tuple[int, int] | None:
-        """Steps of both jobs of a pair, times `unit`; None where they may not run together."""
+        """Steps a second of both jobs of a pair on a device of kind d, times `unit`; None where
+        they may not run together.
+        """
         if not self.beside:
             return None
         one, two = self.beside[i][j][d], self.beside[j][i][d]
@@ -163,9 +166,9 @@ class Shares:
     def completed(
         self, step: Step, need: list[Fraction], gain: list[Fraction] | None = None, money: int = 0
     ) -> Step:
-        """Step of a proof with a worth of each type and a price of its time, if it has prices of
-        devices alone: the worth is the least cost of the next step a second beyond a job's `need`
-        (0 without need), and at least `gain`. `worth` checks this choice.
+        """Complete a step that has prices of devices alone by prices of jobs' time and the worth of
+        a step a second of each type: the marginal cost of a step beyond a job's `need` (0 without
+        need), and at least `gain`. `worth` checks this choice.
         """
         if "worth" in step:
             return step
@@ -191,7 +194,9 @@ class Shares:
         return {**step, "prices": whole, "worth": {"over": over, "numbers": numbers}}
 
     def proportional(self) -> list[Fraction]:
-        """Steps a second of a job whose time is divided over the kinds as devices are."""
+        """Steps a second of a job of each type whose time is divided over the kinds in proportion
+        to their devices.
+        """
         parts = [sum(r * n for r, n in zip(row, self.devices, strict=True)) for row in self.alone]
         found = [Fraction(part, self.unit * sum(self.devices)) for part in parts]
         refuse_if(
@@ -211,7 +216,9 @@ class Shares:
         return [r * weight / w for r, weight, w in each]
 
     def of_entities(self) -> list[Fraction]:
-        """Steps a second as of `entitled`, weighted by a job's part of its entity's weight."""
+        """Steps a second of each type that count as 1 in the fairness of entities: those of
+        `entitled` times the entity's weight over the total weight of its jobs.
+        """
         owners = wholes(self.document.get("entity"), "entity", len(self.types), 0)
         weights = self.document.get("entity_weight")
         shares = [exact(w, "entity_weight") for w in listed(weights, "entity_weight")]
@@ -230,7 +237,9 @@ class Shares:
         return steps, self.numbers("elapsed", 0)
 
     def ratios(self, unit: list[Fraction], types: list[int] | None = None) -> list[Fraction]:
-        """Throughput per job over its type's unit, for those of `types` (all if None) with jobs."""
+        """Throughput per job of each type over its `unit`, for those of `types` (None: all) with
+        jobs.
+        """
         among = self.types if types is None else types
         return [self.total[i] / (self.count[i] * unit[i]) for i in among if self.count[i]]
 
@@ -245,15 +254,17 @@ class Shares:
 
 
 class _Spare:
-    """Budget that the jobs of the levels so far leave, at prices of devices: of jobs that run
-    alone, as a type of a later level adds its own part then.
+    """Total price of all devices less what the jobs on the levels so far use of it. Only for jobs
+    that run alone; a type of a later level adds the price of its jobs' time then.
     """
 
     def __init__(self, given: Shares) -> None:
         self.given, self.worth = given, list[Fraction]()
 
     def begin(self, step: Step, need: list[Fraction]) -> None:
-        """Set the prices from now on, with those of the time of jobs computed by `completed`."""
+        """Start with the prices of a step, completed by `completed`, and the total price of all
+        devices.
+        """
         full = self.given.completed(step, need)
         self.worth, _ = self.given.worth(full)
         self.prices, self.over = rationals(full["prices"], "prices")
@@ -275,8 +286,8 @@ class _Spare:
 
 
 def _next_cost(points: list[tuple[float, float]], need: float) -> float:
-    """Cost of the next step of a job that runs at points (steps, cost) for parts of its time at the
-    least cost of its need: the right slope of the lower hull, or the left slope at its end.
+    """Marginal cost of a step beyond `need` for a job that divides its time among points (steps,
+    cost) at least cost: the right slope of their lower hull, or the left slope at its end.
     """
     need = min(need, max(points)[0])
     above, below = ([p for p in points if (p[0] >= need) is more] for more in (True, False))
@@ -291,8 +302,8 @@ def _next_cost(points: list[tuple[float, float]], need: float) -> float:
 
 
 def _ratio(case: ProofCase, given: Shares, unit: list[Fraction]) -> CheckedLevel:
-    """Least ratio of a job's throughput to its unit, with a bound: the price of all devices over
-    the price of a ratio of 1.
+    """Check the maximum of the least ratio of a job's throughput to its unit; its bound is the
+    price of all devices over that of a ratio of 1.
     """
     level = CheckedLevel()
     if case.witness is not None:
@@ -448,8 +459,8 @@ def _least(
 
 
 def max_throughput(case: ProofCase) -> list[CheckedLevel]:
-    """Check the largest mean normalized throughput where every job has the least: of each job the
-    workers over the proportional throughput, and over all jobs.
+    """Check the largest mean over jobs of throughput x workers / proportional throughput, while
+    every job has at least the normalized throughput `least`.
     """
     given, least = Shares(case), rational(case.options.get("least", 0), "least")
     refuse_if(least < 0, "the least is below 0")
@@ -482,11 +493,7 @@ NEXT = ", next_throughput max" * 999
 METHODS: Methods = {
     "max-min": ("", "worst_throughput max", max_min),
     "leximin": ("", "worst_throughput max" + NEXT, leximin),
-    "hierarchical": (
-        "",
-        "worst_entity_throughput max" + NEXT,
-        hierarchical,
-    ),
+    "hierarchical": ("", "worst_entity_throughput max" + NEXT, hierarchical),
     "max-throughput": ("least", "mean_throughput max", max_throughput),
     "min-cost": ("least", "cost min", min_cost),
     "makespan": ("", "makespan min", makespan),

@@ -41,7 +41,8 @@ class Admission:
         self.served, self.total = sum(vm >= 0 for vm in machine), Fraction(total, self.unit)
 
     def bound(self, step: Step) -> Fraction:
-        """Upper bound on total speed by a step of "prices".
+        """Upper bound on the total speed of every assignment, by a step's prices of jobs and rents
+        of cores.
 
         Theorem. Let jobs have prices p >= 0, and let F(S) be the most speed of a set S of jobs on a
         VM. If F(S) - p(S) <= top_k for all S on a VM of kind k (VMs of a kind have the same cores),
@@ -62,7 +63,9 @@ class Admission:
 
     def top(self, node: object, cores: tuple[int, ...], prices: list[int], over: int,
             decided: dict[int, bool]) -> int:  # fmt: skip
-        """Upper bound on a set's worth beyond its price on a VM, times `over` and `unit`."""
+        """Upper bound on the speed of a set of jobs on a VM less their prices, times `over` and
+        `unit`.
+        """
         if isinstance(node, dict):
             split = fields(node, "job in out", what="a node")
             job = whole(split["job"], "job", 0, len(prices) - 1)
@@ -92,11 +95,11 @@ def admission_speed(case: ProofCase) -> list[CheckedLevel]:
 
 
 def admission_jobs(case: ProofCase) -> list[CheckedLevel]:
-    """Check the most jobs served, as a share, one core each ("witness"). Then the most speed."""
-    given, [second] = (
-        Admission(case),
-        admission_speed(case) if len(case.steps) > 1 else [CheckedLevel()],
-    )
+    """Check the most jobs served, as a share of all jobs: at most one for each core. Then the most
+    speed.
+    """
+    given = Admission(case)
+    [second] = admission_speed(case) if len(case.steps) > 1 else [CheckedLevel()]
     list(case.each(0, witness=""))
     jobs, cores = len(given.threads), sum(map(sum, given.cores))
     served = None if given.served is None else Fraction(given.served, jobs)

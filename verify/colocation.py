@@ -64,7 +64,9 @@ class Colocation(PairCosts):
             raise Refused("the answer does not place every agent once, or leaves too many alone")
 
     def beside(self) -> list[tuple[int, int, int]]:
-        """Paired agents of the answer: (a, penalty of such an agent, number of a-agents)."""
+        """Paired agents of the answer, as (type a, penalty of such an agent, number of such
+        agents).
+        """
         sides = [*self.pairs, *((b, a, number) for a, b, number in self.pairs)]
         return [(a, whole(self.penalty[a][b], "penalty"), number) for a, b, number in sides]
 
@@ -80,14 +82,12 @@ def mean_bound(given: Colocation, step: Step) -> Fraction:
 
 
 def no_pairing(given: Colocation, steps: list[object]) -> bool:
-    """Whether a step "infeasible" proves that any pairing costs more than 0 at weights 0."""
-    for value in [
-        value for value in steps if isinstance(value, dict) and value.get("kind") == "infeasible"
-    ]:
-        step = step_of(value, infeasible="over prices rent sets")[1]
-        if pairing_bound(given, step, [0] * given.size) > 0:
-            return True
-    return False
+    """Whether a step "infeasible" proves that no pairing exists: at weights 0 it would cost more
+    than 0.
+    """
+    named = [s for s in steps if isinstance(s, dict) and s.get("kind") == "infeasible"]
+    read = (step_of(step, infeasible="over prices rent sets")[1] for step in named)
+    return any(pairing_bound(given, step, [0] * given.size) > 0 for step in read)
 
 
 def colocation_optimal(case: ProofCase) -> list[CheckedLevel]:
@@ -105,7 +105,8 @@ Pairs = tuple[Program, dict[tuple[int, int], int], dict[int, int], Terms]
 
 
 def pairing_program(given: Colocation, partners: list[list[int]]) -> Pairs:
-    """Program of the pairings in which types have these partners, with its cost by column.
+    """Integer program of the pairings in which each type has only the given partners, with its
+    columns and cost.
 
     Columns: x[a,b], pairs of types a <= b (given for [a,b] and [b,a]); s[a], a-agents alone. Rows:
     not too many are alone, and every agent is placed once.

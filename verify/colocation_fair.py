@@ -16,7 +16,9 @@ def bandwidths(given: Colocation) -> list[Fraction]:
 
 
 def slack_program(given: Colocation, band: list[Fraction], most: int) -> tuple[Program, Terms]:
-    """Program of the pairings whose slack times the unit and the lcm of counts is at most this."""
+    """Integer program of the pairings whose slack is at most `most` / (penalty unit x least common
+    multiple of the types' agents), with its cost.
+    """
     partners = partners_of(given)
     program, column, alone, cost = pairing_program(given, partners)
     there = [a for a, number in enumerate(given.count) if number]
@@ -35,7 +37,8 @@ def slack_program(given: Colocation, band: list[Fraction], most: int) -> tuple[P
 
 
 def colocation_fair(case: ProofCase, within: bool = False) -> list[CheckedLevel]:
-    """Check the least slack, the most a type's mean exceeds one of larger bandwidth, or 0.
+    """Check the least slack: the most by which a type's mean penalty exceeds that of a type of
+    larger bandwidth, or 0.
 
     Then the least mean penalty of an answer with no more slack than this one. A flow says how much
     is carried away from each type (above 0) or arrives there (below 0), always from smaller to

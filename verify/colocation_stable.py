@@ -43,7 +43,7 @@ class Gains:
         return found
 
     def willing(self) -> list[list[int]]:
-        """Numbers W[a][c] of the a-agents of the answer that gain by a c-agent."""
+        """Matrix W[a][c]: the number of a-agents of the answer that gain by a c-agent."""
         willing = [[0] * self.given.size for _ in range(self.given.size)]
         for a, number, better in self.tempted():
             for c in better:
@@ -51,7 +51,8 @@ class Gains:
         return willing
 
     def by_agent(self) -> tuple[Fraction, Fraction]:
-        """Number of agents of the answer in a blocking pair, and the largest number of one agent.
+        """Number of agents of the answer in a blocking pair, and the largest number of blocking
+        pairs of one agent.
 
         An a-agent that gains by c is in one with each of the W[c][a] who gain by a; of its own type
         it is one of these itself.
@@ -154,8 +155,9 @@ class Deletions:
         return min(i, j) * self.size + max(i, j)
 
     def _odd(self, after: list[int], changed: set[int], gone: set[int]) -> int:
-        """Odd parties O of a partition, checked stable when `gone` may not share; only `changed` is
-        new.
+        """Number of odd parties O of a partition; refuse it unless it is stable when the pairs in
+        `gone` may not share. Only the agents in `changed` are checked: the others are as in the
+        node's parent.
         """
         refuse_if(sorted(after) != list(range(self.size)), "a partition is none")
         before = sorted(range(self.size), key=after.__getitem__)
@@ -187,7 +189,7 @@ class Deletions:
 
 
 def stable_program(given: Colocation, gains: Gains, few: int = 0) -> tuple[Program, Terms]:
-    """Program of the pairings with at most `few` blocking pairs, with its cost by column.
+    """Integer program of the pairings with at most `few` blocking pairs, with its cost by column.
 
     For a c-agent an a-agent leaves the first k of its partners, the one it leaves soonest first.
     Columns besides those of `pairing_program`: for each such k, and c that might come too, s is the
@@ -310,8 +312,8 @@ def colocation_stable(case: ProofCase) -> list[CheckedLevel]:
 
 
 def by_agent(case: ProofCase, agents: bool) -> list[CheckedLevel]:
-    """Check the fewest agents in blocking pairs, or the least number that one agent is in; then the
-    least mean penalty.
+    """Check the fewest agents in blocking pairs (`agents`), or the fewest blocking pairs of the
+    agent with most; then the least mean penalty.
 
     The steps of the first level prove that there are k blocking pairs. Among so many agents v there
     are v (v - 1) / 2 pairs; and of n agents one is in 2 k / n or more.
@@ -328,16 +330,6 @@ def by_agent(case: ProofCase, agents: bool) -> list[CheckedLevel]:
     for _, step in case.each(1, dual="over prices rent sets"):
         levels[1].at_least(mean_bound(given, step))
     return levels[: len(case.steps)]
-
-
-def blocking_agents(case: ProofCase) -> list[CheckedLevel]:
-    """Check the fewest agents in blocking pairs; see `by_agent`."""
-    return by_agent(case, True)
-
-
-def most_blocking(case: ProofCase) -> list[CheckedLevel]:
-    """Check the least number of blocking pairs of the agent in most; see `by_agent`."""
-    return by_agent(case, False)
 
 
 def minimum_regret(case: ProofCase) -> list[CheckedLevel]:
@@ -371,10 +363,11 @@ def minimum_regret(case: ProofCase) -> list[CheckedLevel]:
     return levels[: len(case.steps)]
 
 
+ALPHA = "alpha alpha_mode"
 METHODS: Methods = {
-    "stable": ("alpha alpha_mode", "blocking_pairs min, penalty min", colocation_stable),
+    "stable": (ALPHA, "blocking_pairs min, penalty min", colocation_stable),
     "egalitarian": ("", "blocking_pairs min, penalty min", colocation_stable),
-    "stable-agents": ("alpha alpha_mode", "blocking_agents min, penalty min", blocking_agents),
-    "stable-minimax": ("alpha alpha_mode", "most_blocking min, penalty min", most_blocking),
+    "stable-agents": (ALPHA, "blocking_agents min, penalty min", lambda c: by_agent(c, True)),
+    "stable-minimax": (ALPHA, "most_blocking min, penalty min", lambda c: by_agent(c, False)),
     "minimum-regret": ("", "blocking_pairs min, worst_penalty min", minimum_regret),
 }

@@ -49,7 +49,8 @@ def settled(free: list[list[int]], mask: int) -> list[list[int]]:
 def nucleolus_levels(
     case: ProofCase, values: list[int], over: int, alone: bool
 ) -> list[CheckedLevel]:
-    """Check the largest excess of the nucleolus, and the distance of the division from it: 0.
+    """Check that an answer is the nucleolus: its largest excess, and its distance from the
+    nucleolus, 0.
 
     `values` over a denominator. `alone`: no division counts that gives a player less than it earns
     alone; without it this is the prenucleolus.

@@ -20,9 +20,9 @@ from .reading import (
 
 
 class Jobs:
-    """Instance and answer: a job of type i in configuration c has worth[i][c] / unit and takes
-    size[c] devices of kind kind[c]. `total` and `least`: the answer's total and least utility times
-    unit.
+    """Instance and answer of a proof on elastic jobs: a job of type i in configuration c has
+    worth[i][c] / unit and takes size[c] devices of kind kind[c]. `total` and `least`: the answer's
+    total and least utility times unit.
     """
 
     def __init__(self, case: ProofCase) -> None:
@@ -31,9 +31,8 @@ class Jobs:
         rows = [listed(row, "utility") for row in listed(document["utility"], "utility")]
         self.devices = [amount(n, "devices") for n in listed(document["devices"], "devices")]
         self.kind = wholes(document["kind"], "kind", None, 0, len(self.devices) - 1)
-        self.size = [
-            amount(n, "workers") for n in listed(document["workers"], "workers", len(self.kind))
-        ]
+        sizes = listed(document["workers"], "workers", len(self.kind))
+        self.size = [amount(n, "workers") for n in sizes]
         refuse_if({len(row) for row in rows} != {len(self.kind)}, "utility is no table")
         counts = document.get("count") or [1] * len(rows)
         self.count = [amount(n, "count") for n in listed(counts, "count", len(rows))]
@@ -80,8 +79,8 @@ class Jobs:
         return Fraction(bound, over * self.unit)
 
     def too_few(self, step: dict[str, object], least: Fraction) -> bool:
-        """Whether prices of devices show that not every job can have the utility `least`: its
-        cheapest such configurations cost more than all devices, or some job has none.
+        """Whether prices of devices show that not all jobs can have the utility `least`:
+        configurations that give it cost more than all devices, or some job has none.
         """
         prices, _ = self._prices(step)
         cost = 0
@@ -101,7 +100,9 @@ class Jobs:
         return prices, over
 
     def program(self) -> Program:
-        """Program of x[i, c] jobs of type i in configuration c, with rows in the order of types."""
+        """Integer program of the numbers of jobs x[i, c] of type i in configuration c, with rows in
+        the order of types.
+        """
         program = Program()
         fits = [self.devices[k] // s for k, s in zip(self.kind, self.size, strict=True)]
         columns = {

@@ -62,11 +62,11 @@ class CheckedLevel:
         self.value, self.bound, self.infeasible, self.epsilon = value, bound, infeasible, epsilon
 
     def at_least(self, bound: Fraction) -> None:
-        """Add a proved lower bound."""
+        """Raise the lower bound of the level to a proved number, if that is larger."""
         self.bound = bound if self.bound is None else max(self.bound, bound)
 
     def at_most(self, bound: Fraction) -> None:
-        """Add a proved upper bound."""
+        """Reduce the upper bound of the level to a proved number, if that is smaller."""
         self.bound = bound if self.bound is None else min(self.bound, bound)
 
 
@@ -80,7 +80,9 @@ def step_of(value: object, **kinds: str) -> tuple[str, Step]:
 
 
 def _stated(claimed: object, proved: Fraction | None, lower: bool, what: str) -> Fraction | None:
-    """Claimed number, which must be the proved one or slightly lower (`lower`) or higher."""
+    """Return a claimed number; refuse it unless it is the proved one or slightly below it
+    (`lower`), or else slightly above it.
+    """
     if claimed is None:
         return None
     number = rational(claimed, what)
@@ -99,7 +101,7 @@ def shown(value: Fraction | None) -> str:
 
 
 def _level(value: object, goal: list[str], checked: CheckedLevel) -> str:
-    """Accept or refuse the claim of one level; returns what is proved."""
+    """Return a sentence on what is proved of one level; refuse a claim that says more."""
     claim = fields(value, CLAIM, "epsilon", "a claim")
     (objective, sense), kind = goal, claim["claim_kind"]
     up = sense == "max"

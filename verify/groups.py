@@ -34,10 +34,8 @@ class Groups:
     def __init__(self, case: ProofCase) -> None:
         models = "machines penalty pressure knots sensitivity table"
         document = fields(case.document, "count seats", f"{models} names classes", "the instance")
-        self.document, self.count = (
-            document,
-            wholes(document["count"], "count", None, 0, MOST_PRICE),
-        )
+        self.document = document
+        self.count = wholes(document["count"], "count", None, 0, MOST_PRICE)
         self.jobs = whole(sum(self.count), "the number of jobs", 1)
         self.seats = wholes(document["seats"], "seats", None, 1, 64)
         enough: list[object] = [-(-self.jobs // seats) for seats in self.seats[:1]]
@@ -45,10 +43,7 @@ class Groups:
         self.machines = [self.jobs if v is None else amount(v, "machines") for v in many]
         self.machines = [min(self.jobs, number) for number in self.machines]
         seats = sum(n * s for n, s in zip(self.machines, self.seats, strict=True))
-        if (
-            seats < self.jobs
-            or sum(name in document for name in ("penalty", "knots", "table")) != 1
-        ):
+        if seats < self.jobs or sum(n in document for n in ("penalty", "knots", "table")) != 1:
             raise Refused("the instance has too few seats, or no penalties, or two kinds of them")
         self.spare, self.table = seats - self.jobs, dict[tuple[int, tuple[int, ...]], list[int]]()
         if "table" in document:
@@ -66,7 +61,9 @@ class Groups:
             self._answer(fields(case.witness, "members where number", what="the answer"))
 
     def _per_class(self, name: str, width: int) -> tuple[list[list[list[int | None]]], int]:
-        """Field of T rows, common to all classes or one for each class."""
+        """Rows of numbers by class, from a field with T rows for all classes or for each, and their
+        denominator.
+        """
         value = listed(self.document[name], name)
         first, size, classes = listed(value[0], name), len(self.count), len(self.seats)
         deep = bool(first) and isinstance(first[0], list)
@@ -80,7 +77,9 @@ class Groups:
         return tables if deep else tables * classes, unit
 
     def _read_curves(self) -> None:
-        """Read curves at knots; `unit` makes every slope an integer."""
+        """Read pressures and sensitivity curves, given at knots; `unit` makes every slope an
+        integer.
+        """
         loads = listed(self.document.get("pressure"), "pressure", len(self.count))
         knots = listed(self.document["knots"], "knots")
         both = [whole(v, "a pressure", 0) for v in scaled([*loads, *knots], "pressure")[0]]
@@ -228,8 +227,8 @@ class Groups:
         return total, extra, over
 
     def program(self, step: Step | None, most: int) -> tuple[Program, Terms]:
-        """Program of the answers that cost at most `most`, with its cost; columns that prices
-        exclude are left out. Without prices: of all answers.
+        """Integer program of the answers that cost at most `most`, with its cost; columns that
+        prices exclude are left out. Without prices: of all answers.
         """
         total, more, over = (0, [0] * len(self.columns), 1) if step is None else self.priced(step)
         program, cost = Program(), Terms()

@@ -72,7 +72,7 @@ class Trace:
         return most
 
     def priced(self, step: Step, most: list[int]) -> list[int]:
-        """Lower bound on the servers in each interval, by the prices of a step."""
+        """Lower bound on the number of servers in each interval, by a step's prices of VMs."""
         refuse_if("sums" in step, "no tree is about all instants")
         at = whole(step.get("at", -1), "at", -1, len(self.length) - 1)
         charge(5 * (len(self.kind) + len(self.length)))
@@ -105,17 +105,7 @@ def judged(case: ProofCase, peak: bool) -> list[CheckedLevel]:
     return [level]
 
 
-def least_peak(case: ProofCase) -> list[CheckedLevel]:
-    """Check the fewest servers at the peak."""
-    return judged(case, True)
-
-
-def least_time(case: ProofCase) -> list[CheckedLevel]:
-    """Check the least server-time."""
-    return judged(case, False)
-
-
 METHODS: Methods = {
-    "min-peak": ("", "peak min", least_peak),
-    "hindsight": ("", "server_time min", least_time),
+    "min-peak": ("", "peak min", lambda case: judged(case, True)),
+    "hindsight": ("", "server_time min", lambda case: judged(case, False)),
 }

@@ -31,7 +31,9 @@ LOG2 = 2 * sum(GRID // (3 * 9**n * (2 * n + 1)) for n in range(41))  # by less t
 
 
 def exponential(number: int, up: bool) -> Fraction:
-    """A fraction whose logarithm is number / GRID, or above (`up`) or below by under 2^-70."""
+    """Fraction just above (`up`) or below the exponential of number / GRID: its logarithm is off by
+    less than 2^-70.
+    """
     power = number // LOG2 - 1
     refuse_if(abs(power) > MOST_DIGITS, "a welfare is beyond 2^4000")
     unit = Fraction(2 ** max(0, power - 80), 2 ** max(0, 80 - power))

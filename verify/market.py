@@ -33,12 +33,13 @@ from .reading import (
 
 
 class Market:
-    """Instance and answer: `cores` of the jobs over one denominator, no server overfull."""
+    """Instance and answer of a market proof: `cores` of the jobs over one denominator, no server
+    overfull.
+    """
 
     def __init__(self, case: ProofCase, priced: bool = False) -> None:
-        document = fields(
-            case.document, "capacity budget job", "names server_names", "the instance"
-        )
+        needed, others = "capacity budget job", "names server_names"
+        document = fields(case.document, needed, others, "the instance")
         jobs = fields(document["job"], "user server parallel_fraction work", what="job")
         self.capacity, self.core = _amounts(document["capacity"], "capacity", 1)
         self.budget, self.money = _amounts(document["budget"], "budget", 1)
@@ -85,12 +86,14 @@ class Market:
         return scale * cores // ((f * over + (self.one - f) * cores) or 1)
 
     def values(self, more: int = 0) -> list[int]:
-        """Values of all jobs in the answer, with `more` cores if given."""
+        """Values of all jobs at their cores in the answer, with `more` cores each if given."""
         cores = [max(0, x + more * self.over) for x in self.cores]
         return [self.value(job, x, self.over) for job, x in enumerate(cores)]
 
     def tangents(self, step: Step) -> tuple[list[int], list[int]]:
-        """Tangents w r(t) and w s'(t) of the jobs' values, rounded up."""
+        """Constants w r(t) and slopes w s'(t) of the tangents to the jobs' values by (1), rounded
+        up.
+        """
         points, over = self.points(step["at"], "at") if "at" in step else (self.cores, self.over)
         rest, slope, one = [], [], self.one
         for f, w, t in zip(self.fraction, self.work, points, strict=True):
@@ -102,7 +105,7 @@ class Market:
         return rest, slope
 
     def most(self, rest: list[int], slope: list[int]) -> int:
-        """Right side of inequality (2), rounded up; `rest` and `slope` include the weights."""
+        """Upper bound of inequality (2), rounded up; `rest` and `slope` include users' weights."""
         top = [0] * len(self.capacity)
         for server, number in zip(self.server, slope, strict=True):
             top[server] = max(top[server], number)
@@ -149,7 +152,8 @@ def market_equilibrium(case: ProofCase) -> list[CheckedLevel]:
 
 
 def market_utilitarian(case: ProofCase) -> list[CheckedLevel]:
-    """Check the most total utility: bound (2) at weights 1, or the last core's price.
+    """Check the maximum total utility: by inequality (2) at weights 1, or of whole cores by a price
+    of one more core.
 
     The gains by one core more fall. Let p be the largest next gain on a server. At p a core no job
     is worth more, less what it pays, than with its own x cores, but by (p - its last gain) for each
@@ -214,9 +218,8 @@ def market_nash_welfare(case: ProofCase) -> list[CheckedLevel]:
             leaf = fields(node, "worth prices", what="a leaf")
             near = wholes(leaf["worth"], "worth", len(market.budget), 0)
             prices = wholes(leaf["prices"], "prices", len(boxes.room), 0)
-            refuse_if(
-                not all(near[i] for i in market.active), "utilities of a leaf are not above 0"
-            )
+            positive = all(near[i] for i in market.active)
+            refuse_if(not positive, "utilities of a leaf are not above 0")
             above = sum(p * n for p, n in zip(prices, boxes.room, strict=True)) - total * GRID
             for k, table in boxes.low.items():
                 i, price = market.user[k], prices[market.server[k]]
@@ -281,7 +284,7 @@ class Boxes:
         return utility > goal or (utility == goal and not above)
 
     def squeeze(self, least: list[int], most: list[int], conditions: Conditions) -> bool:
-        """Tighten a box to the answers that meet the conditions; whether any is left.
+        """Tighten a box to the answers that meet the conditions; return whether any may be left.
 
         A job cannot have more than the least of the others leaves of its server. Where as many
         users as may, with the most they can have, miss a goal, all others need it: each job then
@@ -337,12 +340,16 @@ class Boxes:
         return left
 
     def root(self) -> Box:
-        """Box that contains all answers."""
+        """Box that contains all answers: each useful job has from 0 cores to all cores of its
+        server.
+        """
         jobs = zip(self.market.server, self.market.work, strict=True)
         return [0] * len(self.market.work), [self.room[j] if w else 0 for j, w in jobs]
 
     def conditions(self, value: Fraction) -> Conditions:
-        """Conditions on an answer that is better at a level of the ratios."""
+        """Conditions met by every answer that is better than this one at the level of the ratio
+        `value`; see `Boxes`.
+        """
         places = [min(ratio, value) for ratio in self.order]
         levels = [(places.index(ratio), ratio, False) for ratio in sorted(set(places))]
         levels.append((self.order.index(value) + self.order.count(value) - 1, value, True))

@@ -21,7 +21,8 @@ from .reading import (
 
 
 class Flows:
-    """Instance and flows: tasks of class k with data in memory l are share_k share_l of all.
+    """Instance and answer of a NUMA proof: of all tasks, share_k share_l are of class k and have
+    their data in memory l.
 
     At distance d (hops, or another blade) one takes time[k][d] of a core, and the links spend
     energy[k][d] on it. The answer says what parts of them go to which processor; else they run
@@ -80,7 +81,8 @@ class Flows:
         refuse_if(parts, "the answer splits tasks that there are not")
 
     def priced(self, step: Step, joules: bool) -> tuple[Fraction, Fraction]:
-        """At prices of a second of a core: total price of all cores, and least cost of a task.
+        """Total price of all cores, and mean over tasks of their least cost, at a step's prices of
+        a second of a core (and of energy, if `joules`).
 
         Theorem. Let the prices y be 0 or more. A task of class k and memory m costs at least the
         least of time y (+ energy) over the processors, v; and all cores together earn no more than

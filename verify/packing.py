@@ -30,8 +30,8 @@ def _limits(value: object, what: str, size: int) -> list[int | None]:
 
 
 def on_cards(shares: list[int], cards: int, units: int) -> bool:
-    """Whether shares fit on cards: by the possible free units once some are placed, the largest
-    first; only on the first card with room, or else on any.
+    """Whether shares fit on cards of `units` each: by first fit decreasing, or else by a search of
+    all placements.
     """
     if cards < 0 or sum(shares) > cards * units:
         return False
@@ -70,9 +70,7 @@ class Packing:
         rules = " allowed most_per_server apart skew limits spreads services"
         rules += " cards card_model card_units card_demand card_share arrival"
         document = fields(case.document, "capacity demand", others + rules * ruled, "the instance")
-        self.room, self.size = (
-            _amounts_of(document[name], name) for name in ("capacity", "demand")
-        )
+        self.room, self.size = (_amounts_of(document[n], n) for n in ("capacity", "demand"))
         kinds, wide = len(self.room), len(self.room[0])
         self.start = _amounts_of(document.get("initial") or self.room, "initial")
         widths = {*map(len, self.room + self.size + self.start)}
@@ -139,13 +137,14 @@ class Packing:
                 raise Refused("a zone holds too many VMs")
 
     def _cards(self, document: Step) -> None:
-        """Cards of a server, None if no class has any; `units` of each; what VMs take of them."""
+        """Read the GPU cards: their number by class (None if no class has any), the units of a
+        card, and what a VM of each type takes.
+        """
         types, given = len(self.size), document.get("cards")
         named = [document.get(name) for name in ("card_demand", "card_share")]
         refuse_if(given is None and any(named), "there are no cards to take")
-        self.cards = (
-            None if given is None else wholes(given, "cards", len(self.room), 0, MOST_PRICE)
-        )
+        kinds = len(self.room)
+        self.cards = None if given is None else wholes(given, "cards", kinds, 0, MOST_PRICE)
         self.units = whole(document.get("card_units", 1000), "card_units", 1, MOST_PRICE)
         self.card_demand, self.card_share = (
             wholes(rows or [0] * types, "what is taken of cards", types, 0, MOST_PRICE)
@@ -158,8 +157,8 @@ class Packing:
             self._counted(self.cards or [], k)
 
     def _counted(self, cards: list[int], k: int) -> None:
-        """Add cards as a resource: in units (k = 0), or rounded by a dual feasible function
-        (k above 0).
+        """Add GPU cards as one more resource: in units (k = 0), or rounded by a dual feasible
+        function (k above 0).
 
         Theorem (Fekete and Schepers 2001). Let a share x of a card count x if x (k + 1) is whole,
         and floor(x (k + 1)) / k if not. Shares on one card count 1 at most: of those that are not
@@ -252,7 +251,9 @@ class Packing:
         raise Refused("there is no such server")
 
     def cluster(self) -> tuple[list[int], list[list[Fraction]], list[list[int]]]:
-        """Servers of each class; parts of all room that a VM takes; room at first, and now."""
+        """Number of servers by class, fraction of all free capacity that a VM of each type takes by
+        resource, and sums by resource of the initial and of the free capacity.
+        """
         refuse_if(not self.partial and any(self.request), "a request is no cap")
         servers = [whole(n, "the number of servers") for n in self.servers]
         sums = [[sum(n * row[j] for n, row in zip(servers, rows, strict=True))

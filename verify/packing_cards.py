@@ -25,7 +25,7 @@ def dearest_filling(sizes: list[int], prices: list[int], units: int) -> int:
 
 
 def fillings(sizes: list[int], units: int) -> list[list[int]]:
-    """Maximal sets of shares on a card, as numbers of each size, the largest first."""
+    """Maximal fillings of a card with shares, each as the number of shares of each size."""
     found, stack = list[list[int]](), [(list[int](), units)] if sizes else []
     while stack:
         taken, left = stack.pop()
@@ -42,7 +42,8 @@ def fillings(sizes: list[int], units: int) -> list[list[int]]:
 
 
 def cards_program(given: Packing, above: int) -> Program:
-    """Program of the answers that allocate more than `above` units of cards, which is the last row.
+    """Integer program of the answers that allocate more than `above` units of GPU cards, which is
+    the last row.
 
     Columns, server by server: the VMs of each type, and the cards with each filling. Rows: a server
     has room for its VMs, in the largest unit that divides what all types take; it has so many

@@ -46,7 +46,9 @@ class Play:
         self.choices = [moves[c][1] for c in self.kinds]
 
     def moves(self, c: int) -> tuple[Fraction, list[tuple[Row, Fraction]]]:
-        """Least utilization of equation 11, and the combinations in order, with skewness^2."""
+        """Combinations of VMs that a server of a class chooses among, sorted, each with skewness^2;
+        before them the utilization of the last of these (eq. 11).
+        """
         given, rows = self.given, [(Row(), self.given.room[c])]
         for size, cap in zip(given.size, self.cap, strict=True):
             longer = list[tuple[Row, list[int]]]()
@@ -72,8 +74,8 @@ class Play:
         return used, max(len(used) * (len(used) * squares / total**2 - 1), Fraction(0))
 
     def variance(self, total: Row) -> Powers:
-        """Fairness variance v^alpha of total counts; for alpha = p/q, the terms to the power p - q,
-        in order.
+        """Fairness variance v^alpha of total counts; for alpha = p/q with q > 1 its terms to the
+        power p - q, in order.
         """
         if total not in self.parts:
             charge((600 + self.digits) * len(total))
@@ -107,7 +109,7 @@ class Play:
         return low + skewness, high + skewness + 2
 
     def less(self, one: tuple[Powers, Fraction], two: tuple[Powers, Fraction]) -> bool:
-        """Whether v + skewness of one play is less than that of another."""
+        """Whether v + skewness of one choice in the packing game is less than that of another."""
         if one == two:
             return False
         for bits in (64, 4000):
@@ -117,7 +119,9 @@ class Play:
         raise Refused("two utilities are equal to a thousand digits, but not part by part")
 
     def after(self, total: Row, place: int) -> list[tuple[Row, Fraction, Row]]:
-        """Possible choices of a server, the empty one if none, with skewness^2 and new counts."""
+        """Choices of a server at some total counts as (VMs, skewness^2, new total counts); an empty
+        one if none fits.
+        """
         choices, nothing = [], (0,) * len(total)
         for row, uneven in self.choices[place]:
             more = tuple(n + added for n, added in zip(total, row, strict=True))
@@ -180,7 +184,7 @@ class Play:
 
 
 def packing_play(case: ProofCase) -> list[CheckedLevel]:
-    """Check that the answer is the subgame-perfect play."""
+    """Check that the answer is the subgame-perfect play of the packing game."""
     given, level = Packing(case), CheckedLevel()
     for _ in case.each(0, recompute=""):
         play = Play(given, case.options)

@@ -10,7 +10,7 @@ from .reading import MOST_FOUND, MOST_PRICE, Refused, Step, charge, listed, refu
 
 def server_patterns(given: Packing, kind: int, items: list[tuple[int, int, list[int]]],
              weights: list[int], least: int) -> list[tuple[int, dict[int, int]]]:  # fmt: skip
-    """All maximal fillings of a server worth at least `least`, as worth and copies by item; the
+    """All maximal fillings of a server worth at least `least`, each as (worth, copies by item); the
     empty filling where nothing fits.
 
     Items: (price above 0, most copies, size). With any weights of the resources, 0 or more, a
@@ -190,7 +190,9 @@ class Priced:
                 self.patterns.append((c, filling))
 
     def program(self) -> Program:
-        """Program over the fillings. Rows: each item, each class, the target, two for each sum."""
+        """Integer program of how many servers take each listed filling. Rows: each item, each
+        class, the target, two for each sum.
+        """
         program, servers, patterns = Program(), self.given.servers, list(enumerate(self.patterns))
         for _, (c, _) in patterns:  # there are at most so many, or each costs at least 1
             most = servers[c]

@@ -15,8 +15,8 @@ Placing = tuple[Program, Kinds]
 
 
 def placing_program(given: Packing, numbers: list[int], step: Step) -> Placing:
-    """Program of all answers that serve all requests on so many servers of each class, by class, or
-    by server if a step says "each"; and each class, or server, with its columns.
+    """Integer program of the placements of all requests on at most `numbers` servers of each class;
+    with its columns of each class, or of each server if a step says "each".
 
     Columns: the servers in use of a class, and the VMs of each type on them. Rows: the VMs take
     no more room than these servers have; those of a type, of one size, or of a limit are at
@@ -82,8 +82,9 @@ def placing_program(given: Packing, numbers: list[int], step: Step) -> Placing:
 
 
 def services_program(given: Packing, cost: list[int], below: int | None) -> Program:
-    """Program of answers with services, without VMs that no rate needs, and with servers filled up
-    with VMs of the useful sizes; its cost is the last row.
+    """Integer program of answers with services that cost less than `below` (None: at any cost);
+    the cost is the last row. Left out are VMs that no rate needs; servers are filled up with VMs of
+    the useful sizes.
 
     Columns: the servers that hold each maximal filling; each mix of VMs that gives a service its
     rate, and without any one of them does not. Rows: of each size no more VMs are in the mixes, and
@@ -133,7 +134,7 @@ def services_program(given: Packing, cost: list[int], below: int | None) -> Prog
 
 
 def servers_program(given: Packing, cost: list[int], below: int | None, step: Step) -> Placing:
-    """Program of all answers, or of those that cost less than `below`, cost as the last row."""
+    """Integer program of all answers, or of those that cost less than `below` (the last row)."""
     if given.services:
         return services_program(given, cost, below), []
     vms = sum(whole(n, "what is requested") for n in given.request)  # no server without one
@@ -168,11 +169,11 @@ def packing_servers(case: ProofCase, costs: bool = False) -> list[CheckedLevel]:
 
 
 def moves_program(given: Packing, limits: Step, below: int | None, step: Step) -> Placing:
-    """Program of all answers on so many servers, or on servers of so much cost, or of those with
-    fewer moves, which is the last row. Columns besides those of `placing_program`: of each server
-    with VMs now, whether it is kept in use, and how many of its VMs of a type stay, none if it is
-    not kept. Of a class (or of a server, if these are distinguished) no more are kept than are in
-    use, and no more VMs stay than are there then.
+    """Integer program of the answers within the limits on servers or cost and with fewer than
+    `below` moves (None: any number); the moves are the last row. Columns besides those of
+    `placing_program`: of each server with VMs now, whether it is kept in use, and how many of its
+    VMs of a type stay, none if it is not kept. Of a class (or of a server, if these are
+    distinguished) no more are kept than are in use, and no more VMs stay than are there then.
     """
     numbers, stay, first = [whole(n, "the number of servers") for n in given.servers], Terms(), 0
     program, kinds = placing_program(given, numbers, step)
@@ -184,11 +185,8 @@ def moves_program(given: Packing, limits: Step, below: int | None, step: Step) -
         now = [(m - first, present) for m, (kind, present) in given.placed.items() if kind == c]
         first += numbers[c]
         each = step.get("each", False) is True
-        parts = (
-            [(m, [present]) for m, present in now]
-            if each
-            else [(0, [present for _, present in now])]
-        )
+        together = [(0, [present for _, present in now])]
+        parts = [(m, [present]) for m, present in now] if each else together
         for (used, on), rows in [(there[m], rows) for m, rows in parts]:
             staying, still = Terms(), dict[int, Terms]()
             for present in rows:
@@ -211,7 +209,9 @@ def moves_program(given: Packing, limits: Step, below: int | None, step: Step) -
 
 
 def _within(given: Packing, limits: Step) -> dict[str, tuple[int, list[int]]]:
-    """Requested limits on servers or their cost, and the weight of a server of each class."""
+    """Limits of the options on the number of servers and on their cost, each with the weight of a
+    server of each class.
+    """
     costs = {"servers": [1] * len(given.room), "cost": given.cost}
     return {name: (whole(limits[name], name, 1), costs[name]) for name in costs if name in limits}
 

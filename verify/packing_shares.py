@@ -32,8 +32,8 @@ class Shares:
         return self.patterns
 
     def program(self, level: int) -> Program:
-        """Program of the placements whose sorted shares are no less than the answer's before a
-        level, and larger at it.
+        """Integer program of the placements whose sorted shares are no less than the answer's
+        before a level, and larger at it.
 
         Columns: how often each maximal filling is taken by the servers of a class, which may hold
         more than is wanted; and for each of these conditions and each user, whether it misses it.
@@ -122,10 +122,9 @@ def packing_utilization(case: ProofCase) -> list[CheckedLevel]:
         items = [item for item in zip(prices, caps, given.size, strict=True) if item[0] and item[1]]
         for c, row in enumerate(listed(step["weights"], "weights", len(servers))):
             weights = wholes(row, "weights", None, 0, MOST_PRICE)
-            if any(
-                w > class_prices[c]
-                for w, _ in server_patterns(given, c, items, weights, class_prices[c] + 1)
-            ):
+            rent = class_prices[c]
+            dearer = server_patterns(given, c, items, weights, rent + 1)
+            if any(worth > rent for worth, _ in dearer):
                 raise Refused(f"a filling of class {c} is worth more than its rent")
         most = sum(r * n for r, n in zip(class_prices, servers, strict=True))
         for price, w, cap in zip(prices, weight, given.request, strict=True):
@@ -138,11 +137,8 @@ def packing_utilization(case: ProofCase) -> list[CheckedLevel]:
     return [level]
 
 
+LEVELS = "dominant_share_min max" + ", dominant_share max" * 999
 METHODS: Methods = {
-    "max-min-share": (
-        "",
-        "dominant_share_min max" + ", dominant_share max" * 999,
-        packing_share,
-    ),
+    "max-min-share": ("", LEVELS, packing_share),
     "max-utilization": ("", "utilization max", packing_utilization),
 }

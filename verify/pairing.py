@@ -1,10 +1,10 @@
-"""Pairings of agents of T types, at most two together, and bounds on all of them by multipliers."""
+"""Bounds by multipliers on the cost of every pairing of agents of T types, at most two together."""
 
 from .reading import Refused, Step, beyond, charge, listed, product, whole, wholes
 
 
 class PairCosts:
-    """Numbers of agents, and costs of pairs as integers over `unit`.
+    """Number of agents of each type, and penalties of pairs as integers over `unit`.
 
     `penalty[a][b]` is what an a-agent beside a b-agent loses, None where they may not share. At
     most `alone` agents may be without a co-runner, at the penalty `single`.

@@ -36,13 +36,15 @@ class Program:
         self.terms = 0
 
     def column(self, high: int) -> int:
-        """Add a column from 0 to `high`."""
+        """Add an integer variable from 0 to `high`, and return its column."""
         self.low.append(0)
         self.high.append(high)
         return len(self.low) - 1
 
     def at_most(self, terms: list[tuple[int, int]], most: int) -> None:
-        """Add a row: pairs of column and factor, each column once."""
+        """Add a row: the sum of factor x column over pairs (column, factor), each column once, is
+        at most `most`.
+        """
         charge(4 * len(terms) + 4 + beyond([a for _, a in terms]) // 16)
         self.terms += len(terms) + 1
         refuse_if(self.terms > MOST_TERMS, "the program is larger than this one has memory for")
@@ -54,7 +56,7 @@ class Program:
         self.at_most([(j, -a) for j, a in terms], -value)
 
     def columns_of_rows(self) -> None:
-        """Compute the rows of each column, and the steps that each row takes."""
+        """List for each column the rows that it is in, and for each row the work to check it."""
         self.of: list[list[int]] = [[] for _ in self.low]
         wide = 64 + max(map(int.bit_length, self.high), default=0)
         self.steps = [len(terms) + 1 + product(beyond([a for _, a in terms]), wide)
@@ -64,7 +66,9 @@ class Program:
                 self.of[j].append(r)
 
     def sum_of(self, hint: list[int]) -> tuple[dict[int, int], int]:
-        """Sum of rows times positive multipliers, which the hint of a leaf names row by row."""
+        """Left and right side of a sum of rows times positive multipliers, from [row, multiplier,
+        row, ...].
+        """
         total: dict[int, int] = {}
         right = 0
         for r, times in zip(hint[::2], hint[1::2], strict=True):
@@ -78,7 +82,9 @@ class Program:
         return total, right
 
     def tighten(self, low: list[int], high: list[int], rows: list[int]) -> bool:
-        """Tighten bounds by these rows, and by all that this concerns; False if infeasible."""
+        """Tighten bounds of columns by some rows, and by the rows of each column that changes;
+        False if infeasible.
+        """
         todo, waiting = list(rows), set(rows)
         while todo:
             r = todo.pop()
@@ -100,7 +106,9 @@ class Program:
         return True
 
     def impossible(self, step: Step) -> None:
-        """Refuse unless tree, leaves and cuts (see above) prove that no integer point exists."""
+        """Refuse the proof unless the tree, leaves and cuts of a step show that no integer point
+        satisfies all rows.
+        """
         for hint in listed(step.get("cuts", []), "cuts"):
             divisor, *rest = wholes(hint, "a cut", None, 0)
             total, right = self.sum_of(rest)

@@ -22,8 +22,9 @@ from .reading import amount, charge, common, fields, listed, product, rationals,
 def bounds(
     demand: list[list[int]], capacity: int, totals: list[Fraction]
 ) -> tuple[Fraction, int | None]:
-    """Least right side of inequality (1), and the right side of (3) less its logarithms in units of
-    1 / GRID, rounded up; None where a total is 0. Each user is a row of `demand` with some demand.
+    """Upper bound on the least total, by (1), and on the sum of log totals less the answer's, by
+    (3), in units of 1 / GRID, rounded up; None where a total is 0. Each user is a row of `demand`
+    with some demand.
     """
     left, used, positive = [capacity] * len(demand[0]), 0, min(totals) > 0
     least, excess = Fraction(capacity * len(left)), -len(demand) * GRID
@@ -38,7 +39,9 @@ def bounds(
 
 
 def _judged(case: ProofCase) -> tuple[list[Fraction], Fraction, int | None]:
-    """Totals of the users of an answer with some demand, and their `bounds`."""
+    """Total slices of each user with some demand in the answer, which is checked, and `bounds` of
+    these totals.
+    """
     document = fields(case.document, "demand share", "names", "the instance")
     rows = [listed(row, "demand") for row in listed(document["demand"], "demand")]
     refuse_if(len({len(row) for row in rows}) != 1, "demand is no table")
@@ -67,13 +70,15 @@ def _judged(case: ProofCase) -> tuple[list[Fraction], Fraction, int | None]:
 
 
 def quanta_leximin(case: ProofCase) -> list[CheckedLevel]:
-    """Check the largest total of the user with the fewest slices, by inequality (1)."""
+    """Check the maximum of the least total of a user's slices, by inequality (1) of this file."""
     totals, least, _ = _judged(case)
     return [CheckedLevel(min(totals), least)]
 
 
 def quanta_horizon(case: ProofCase) -> list[CheckedLevel]:
-    """Check the most Nash welfare, the geometric mean of the totals, by inequality (3)."""
+    """Check the maximum Nash welfare, the geometric mean of the totals, by inequality (3) of this
+    file.
+    """
     totals, _, excess = _judged(case)
     if excess is None:
         return [CheckedLevel(Fraction(0))]

@@ -49,12 +49,12 @@ def charge(steps: int) -> None:
 
 
 def product(one: int, other: int) -> int:
-    """Steps to multiply, divide or add numbers of so many bits."""
+    """Work to multiply, divide or add two numbers, given the number of bits of each."""
     return one * other // 20_000 + (one + other) // 2_000
 
 
 def beyond(numbers: list[int]) -> int:
-    """Total number of bits of long numbers beyond 63 each."""
+    """Number of bits of some numbers, without the first 63 of each."""
     return sum(max(0, number.bit_length() - 63) for number in numbers)
 
 
@@ -119,7 +119,7 @@ def fields(value: object, needed: str, others: str = "", what: str = "a part") -
 
 
 def listed(value: object, what: str, length: int | None = None) -> list[object]:
-    """List of a field, of a given length if any."""
+    """Require a list, of a given length if any, and return it."""
     if not isinstance(value, list) or length not in (None, len(value)):
         raise Refused(f"{what} is no list" + ("" if length is None else f" of {length}"))
     return value
@@ -182,7 +182,7 @@ def _shift(value: object, what: str) -> tuple[int, int]:
 
 
 def exact(value: object, what: str) -> Fraction:
-    """Number of an instance, exactly as written."""
+    """Number of an instance as a fraction, exactly as it is written."""
     number, shift = _shift(value, what)
     return Fraction(number, 10**shift)
 

@@ -15,7 +15,9 @@ from .reading import MOST_PRICE, Refused, Step, charge, fields, rationals, refus
 
 
 class Scheduling:
-    """Instance and answer; `queues`: each organization's jobs in the order of their starts."""
+    """Instance and answer of a scheduling proof; `queues`: each organization's jobs in the order of
+    their starts.
+    """
 
     def __init__(self, case: ProofCase) -> None:
         document = fields(case.document, "machines job horizon", "names", "the instance")
@@ -174,11 +176,13 @@ class Shapley:
             ) from None
 
     def digits(self, count: int, total: int, squares: int) -> int:
-        """Encode three numbers as one; of one job at x: 1, x, x^2."""
+        """Encode the number, the sum and the sum of squares of some times as one integer; of one
+        time x: 1, x, x^2.
+        """
         return (((count << self.width) + total) << self.width) + squares
 
     def value(self, sums: int, t: int) -> int:
-        """Twice the sum of age(t - x) over all x of which `sums` holds the digits."""
+        """Twice the sum of age(t - x) over the times x that `sums` encodes; see `digits`."""
         half, mask = 1 << self.width - 1, (1 << self.width) - 1
         sums += self.digits(half, half, half)
         count, total = (sums >> 2 * self.width) - half, (sums >> self.width & mask) - half
@@ -193,7 +197,9 @@ class Shapley:
                 self.changed(coalition | bit)
 
     def potential(self, coalition: int) -> int:
-        """Potential Q of a coalition, stored after its first computation."""
+        """Potential Q of a coalition (theorem of Hart and Mas-Colell above), which is computed once
+        and stored.
+        """
         parts, potentials = self.parts[coalition], self.potentials
         for part in parts:
             if potentials[part] is None:
@@ -228,7 +234,7 @@ class Shapley:
                 self.serve(coalition, t, one)
 
     def serve(self, coalition: int, t: int, one: int) -> None:
-        """Start waiting jobs of a coalition at time t; `one` holds the digits of t."""
+        """Start waiting jobs of a coalition at time t; `one` encodes that time, see `digits`."""
         heads, members, first = self.heads, self.members[coalition], coalition * self.size
         waiting = [u for u in members if heads[first + u] < self.come[u]]
         if not waiting:

@@ -249,13 +249,17 @@ def rests_on(judged: Fairness) -> Iterator[str]:
 
 
 def _number(judged: Fairness, machines: int) -> str:
-    """Convert a number of the game's machines to an amount of the unit."""
+    """Convert a number of machines of the scheduling game to the counted unit, such as CPUs, as
+    text.
+    """
     number = machines * judged.unit.size
     return f"{int(number):,}" if number.denominator == 1 else f"{float(number):,.4g}"
 
 
 def _not_seen(unit: Unit) -> str:
-    """Sentence on the resources that the fairness analysis ignores, by the unit that is counted."""
+    """Sentence on the resources that a fairness analysis ignores, as it counts one unit such as
+    CPUs.
+    """
     if unit.resource == "cpu":
         return "memory, GPUs, licenses and reservations are not seen"
     others = {"mem": "CPUs, GPUs", "billing": "CPUs, GPUs and memory by themselves"}

@@ -104,15 +104,15 @@ class Scheduler:
     # moving
 
     def come(self, number: int, node: str) -> None:
-        """Add a second node to a pod that moves; it takes room on both until `leave`."""
+        """Begin a move: until `leave` the pod takes room on its old and on its new node."""
         self._set(number, self.where.get(number), node)
 
     def go_back(self, number: int) -> None:
-        """Undo `come`: remove the second node of a pod that moves."""
+        """Cancel a move begun by `come`: the pod leaves its new node and stays on the old one."""
         self._set(number, self.where.get(number), None)
 
     def leave(self, number: int) -> None:
-        """Remove the first node of a pod that moves, after `come`."""
+        """Complete a move begun by `come`: the pod leaves its old node and stays on the new one."""
         self._set(number, self.coming[number], None)
 
     def evict(self, number: int) -> None:
@@ -234,8 +234,8 @@ class Scheduler:
         return self._suits[key]
 
     def _any_near(self, members: set[int], topology: str, name: str, besides: int) -> bool:
-        """Return whether one of some pods, or the node it moves to, is in the topology domain of a
-        node.
+        """Return whether a pod of a set, other than `besides`, is in the topology domain of a node
+        or moves there.
         """
         places = self.neighbors(topology, name)
         if len(places) <= 1:
@@ -279,7 +279,7 @@ class Scheduler:
         return True
 
     def tallies(self, number: int) -> list[_Tally]:
-        """Counts by domain for each spread of a pod, with the pod itself."""
+        """Counts of pods by topology domain, for each spread of a pod."""
         if number not in self._own_totals:
             self._own_totals[number] = [
                 self._total(number, each) for each in self.state.pods[number].spread
@@ -287,7 +287,7 @@ class Scheduler:
         return self._own_totals[number]
 
     def _total(self, number: int, spread: Spread) -> _Tally:
-        """Counts by domain for one spread of a pod; cached for equal pods."""
+        """Counts of pods by topology domain for one spread of a pod; cached for equal pods."""
         pod = self.state.pods[number]
         topologies = tuple(each.topology for each in pod.spread)
         affinity = pod.affinity if spread.honor_affinity else ()
@@ -312,8 +312,8 @@ class Scheduler:
         return self._totals[key]
 
     def _tally(self, number: int, by: int, total: _Tally) -> None:
-        """Add a pod to the upper count of each node where it may be, and to the lower count where
-        it certainly is.
+        """Add a pod (`by` -1: remove it) to the counts of a spread: to the upper count of each node
+        where it may be, and to the lower count where it certainly is.
         """
         here, there = self.where.get(number), self.coming.get(number)
         if there is None or here is None or here == there:

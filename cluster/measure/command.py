@@ -1,5 +1,5 @@
-"""Measurement on this computer: visits are run by a supervisor process, no process is left behind,
-and the facts of the machine on which penalties depend are recorded.
+"""Measurement on this computer by a supervisor process that leaves no process behind, and the facts
+of the machine on which penalties depend.
 """
 
 from __future__ import annotations
@@ -53,8 +53,8 @@ _MOST_SWEEPS = 1000
 
 
 def kill_leftovers(token: str) -> int:
-    """Kill every process that carries the token of a store or of one of its machines (token, dot,
-    number); return how many there were.
+    """Kill every process whose environment has the token of a store or of one of its machines
+    (token, dot, number); return how many there were.
     """
     psutil = require_linux()
     known, killed = set[Any](), 0
@@ -105,8 +105,8 @@ class Computer:
         return time.time()
 
     def end(self) -> None:
-        """Make the supervisor kill what runs (called from another thread); the visit then has an
-        error.
+        """Make the supervisor kill what runs (called from another thread); its measurement then has
+        an error.
         """
         process = self._process
         if process is not None and process.stdin is not None:
@@ -114,7 +114,9 @@ class Computer:
                 process.stdin.close()
 
     def visit(self, order: MeasurementRequest) -> Measurement:
-        """Run members at the same time; see `measurement.Machine`."""
+        """Run the jobs of a measurement request at the same time on the seats; see
+        `measurement.Machine`.
+        """
         once = order.outputs is not None
         seats = self.seats.parts if once else self.seats.parts[:2]
         placed = seats[::-1] if order.swapped else seats

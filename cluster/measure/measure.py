@@ -120,7 +120,7 @@ class Summary:
 
 @dataclass
 class Profiler:
-    """System profiler: chooses the visits of a campaign, their order, and when to stop.
+    """System profiler: chooses which jobs are measured together, in which order, and when to stop.
 
     Parameters
     ----------
@@ -247,7 +247,9 @@ class Profiler:
     def _worth(
         self, opened: list[Cell], standings: dict[Cell, CellProgress]
     ) -> tuple[list[Cell], str]:
-        """Unfinished pairs of jobs for which time remains, and a sentence on the others."""
+        """Cells (pairs of jobs) whose required rounds fit into the remaining time, and a sentence
+        on the cell that needs most.
+        """
         seconds = self._seconds(self._with_alone(opened))
         rounds = MOST_LOOKS
         if self.settings.budget is not None:
@@ -265,7 +267,9 @@ class Profiler:
         )
 
     def _round(self, cells: list[Cell]) -> bool:
-        """Run one round of the given pairs of jobs; return False if the budget ended it."""
+        """Run one round of measurements of the given cells (pairs of jobs); return False if the
+        budget ended it.
+        """
         done: set[Cell] = set()
         if self.cut:
             done = self._done_in(self.number)
@@ -304,7 +308,7 @@ class Profiler:
         return self.machine.visit(MeasurementRequest(members, limits, swapped, keep_errors))
 
     def _add(self, visit: Measurement, cell: Cell, number: int) -> str:
-        """Store the result of a visit and return its state."""
+        """Store the result of a measurement and return its state: "ok", "busy" or "failed"."""
         look = self.rows.add(
             visit, [self.ids[place] for place in cell if place >= 0], session=self.session,
             machine=self.place, round=number, most_pressure=self.settings.pressure,
@@ -319,7 +323,7 @@ class Profiler:
         return look.state
 
     def _done_in(self, number: int) -> set[Cell]:
-        """Pairs of jobs, and jobs alone, that a round of measurements already contains."""
+        """Cells (pairs of jobs, or jobs alone) that a round of measurements already contains."""
         place = {job: at for at, job in enumerate(self.ids)}
         cells = set()
         for look in self.rows.looks(self.place):
@@ -330,7 +334,9 @@ class Profiler:
         return cells
 
     def _with_alone(self, cells: list[Cell]) -> list[Cell]:
-        """Add to some pairs of jobs the runs alone of every job in them."""
+        """Return the given cells (pairs of jobs), and for every job in them the cell of its run
+        alone.
+        """
         jobs = sorted({job for cell in cells for job in cell if job >= 0})
         return [*cells, *((job, ALONE) for job in jobs)]
 
@@ -338,7 +344,7 @@ class Profiler:
         return estimate_penalties(self.seen, self.settings.confidence)
 
     def _progress(self, estimates: Estimates) -> dict[Cell, CellProgress]:
-        """Progress of the measurement of each requested pair of jobs that has not failed twice."""
+        """Measurement progress of each requested pair of jobs, without pairs that failed twice."""
         controls = [(a, CONTROL) for a in range(len(self.jobs))] if self.settings.control else []
         failed = {job for job, other in self.voids if other == ALONE}
         return {
@@ -348,7 +354,7 @@ class Profiler:
         }
 
     def _expected(self, cell: Cell) -> float:
-        """Expected duration in seconds of a visit, in which jobs run alone or together."""
+        """Expected duration in seconds of a measurement of jobs, alone or together."""
         jobs = [job for job in cell if job >= 0]
         return max(self.typical[job] for job in jobs) * (_MARGIN if len(jobs) == 2 else 1.0)
 

@@ -31,8 +31,8 @@ class Run:
 
 @dataclass(frozen=True)
 class JobRuns:
-    """Complete runs of one member of a visit, or the reason why none counts, with processes left
-    behind and killed.
+    """Complete runs of one job in a measurement, or the error for which they do not count, and how
+    many processes it left behind.
     """
 
     runs: tuple[Run, ...] = ()
@@ -42,7 +42,7 @@ class JobRuns:
 
 @dataclass(frozen=True)
 class Measurement:
-    """Result of a visit: one job alone or several together.
+    """Result of one measurement: runs of one job alone, or of several at the same time.
 
     Attributes
     ----------
@@ -65,7 +65,7 @@ class Measurement:
 
 @dataclass(frozen=True)
 class MeasurementRequest:
-    """Jobs that a machine is to run at the same time, and how.
+    """Request for a measurement: jobs that a machine is to run at the same time, and how.
 
     Attributes
     ----------
@@ -85,7 +85,7 @@ class MeasurementRequest:
 
     @classmethod
     def once(cls, jobs: Sequence[Job], outputs: Sequence[str]) -> MeasurementRequest:
-        """Build a request in which each job runs once, to its end or its timeout."""
+        """Build a measurement request in which each job runs once, to its end or its timeout."""
         limits = [math.inf if job.timeout is None else job.timeout for job in jobs]
         return cls(list(jobs), limits, outputs=list(outputs))
 
@@ -97,4 +97,4 @@ class Machine(Protocol):
         """Current time in seconds since 1970."""
 
     def visit(self, order: MeasurementRequest) -> Measurement:
-        """Run the members of a request until each has ended once."""
+        """Run the jobs of a request at once, each one time or until all have a complete run."""

@@ -280,8 +280,8 @@ Voids = Mapping[tuple[int, int], str]
 
 @dataclass(frozen=True, eq=False)
 class Estimates:
-    """Estimated penalties, shape (T, T + 1): row beside column; the last column (`CONTROL`) is
-    beside the control.
+    """Estimated penalty of each job (row) beside each job and, in the last column (`CONTROL`),
+    beside a control that only computes, shape (T, T + 1).
 
     Attributes
     ----------

@@ -110,7 +110,7 @@ Failed = tuple[int, int | None, str, int, str, float]
 
 @dataclass(frozen=True)
 class StoredMeasurement:
-    """Visit as stored: the run times of each member.
+    """Measurement as stored: the run times of each job in it.
 
     Attributes
     ----------
@@ -233,7 +233,7 @@ class Store:
         most_pressure: float,
         control: bool = False,
     ) -> StoredMeasurement:
-        """Add the measured runs of a visit to the store in one transaction.
+        """Add a measurement with the runs of its jobs to the store, in one transaction.
 
         Parameters
         ----------
@@ -267,12 +267,12 @@ class Store:
         return StoredMeasurement(round, tuple(jobs), kind, visit.begin, times, number, state)
 
     def looks(self, machine: int) -> list[StoredMeasurement]:
-        """Valid visits of a machine in order, without production runs."""
+        """Valid measurements of a machine in order, without those of jobs in production."""
         return self._looks("machine = ? AND round > 0", (machine,))
 
     def produced(self, machine: int) -> list[StoredMeasurement]:
-        """Valid production visits on machines of the same kind; their round is minus their
-        epoch.
+        """Valid measurements of jobs in production on machines of the same kind; as round they have
+        minus their epoch.
         """
         alike = json.dumps(self.alike(machine))
         return self._looks("machine IN (SELECT value FROM json_each(?)) AND round < 0", (alike,))
@@ -318,7 +318,7 @@ class Store:
         )
 
     def last_visit(self, machine: int) -> tuple[int, float]:
-        """Round and end of a machine's last visit; (0, 0.0) if there is none."""
+        """Round and end of a machine's last measurement; (0, 0.0) if there is none."""
         visits = self.rows(
             "SELECT round, begin + seconds FROM visit WHERE machine = ? AND round > 0 "
             "ORDER BY id DESC LIMIT 1",
@@ -327,7 +327,9 @@ class Store:
         return visits[0] if visits else (0, 0.0)
 
     def surroundings(self, machine: int) -> dict[str, float | None]:
-        """Number of visits by state, and the median and maximum pressure of their runs."""
+        """Number of measurements by state, and the median and maximum pressure on the CPUs during
+        them.
+        """
         visits = self.rows(
             "SELECT state, pressure FROM visit WHERE machine = ? AND round > 0", (machine,)
         )

@@ -41,11 +41,11 @@ Plain = dict[str, Any]
 
 
 class _Left(BaseException):
-    """Raised when the process that asked for a visit has ended."""
+    """Raised in the supervisor when the process that asked for a measurement has ended."""
 
 
 class _Member:
-    """Member of a visit: one command that is run again and again on its CPUs."""
+    """Command of a measurement that is run again and again on its CPUs, or the control."""
 
     def __init__(self, given: Plain) -> None:
         self.given = given
@@ -63,8 +63,8 @@ class _Member:
 
     @property
     def done(self) -> bool:
-        """Whether the visit no longer waits for this member: it has a complete run, or cannot have
-        one.
+        """Whether the measurement no longer waits for this member: it has a complete run or an
+        error, or is the control.
         """
         return self.control or bool(self.runs) or bool(self.error)
 
@@ -181,7 +181,9 @@ class _Supervisor:
             signal.signal(name, signal.SIG_IGN)
 
     def visit(self, request: Plain) -> Plain:
-        """Run the members of a visit and return the result."""
+        """Run the commands of a request at the same time; return their runs and errors, and the
+        pressure.
+        """
         members = [_Member(given) for given in request["members"]]
         before, begin = _pressure(), time.monotonic()
         try:

@@ -73,7 +73,7 @@ class Seats:
 
     @property
     def cpus(self) -> tuple[int, ...]:
-        """CPUs of all seats."""
+        """CPUs of both seats of a machine."""
         return tuple(dict.fromkeys(cpu for part in self.parts for cpu in part))
 
     def __str__(self) -> str:
@@ -99,7 +99,8 @@ def read_topology(sysfs: Path = SYSFS) -> Topology:
 
 
 def choose_seats(topology: Topology, cpus: str | None = None) -> Seats:
-    """Choose two seats, each half of the cores that share one cache, or of the given CPUs.
+    """Choose two seats of CPUs: each half of the cores that share one cache, or half of the given
+    CPUs.
 
     The threads of a core stay in one seat, so that jobs share a cache and no core, unless there is
     one core only.
@@ -187,7 +188,9 @@ def divided_cpus(topology: Topology, machines: int, *, overlap: bool = False) ->
 
 
 def require_pinning(seats: Seats) -> None:
-    """Test whether this process can be pinned to the seats; raises InvalidOption if not."""
+    """Raise InvalidOption if this process cannot be pinned to the CPUs of the seats, which is
+    tried.
+    """
     before = os.sched_getaffinity(0)
     try:
         for cpus in seats.parts:

@@ -26,7 +26,7 @@ _NO_MOVES = Ordered((), {})
 
 
 def require_kinds(released: Collection[str]) -> None:
-    """Raise InvalidOption for the first kind of constraint that `released` cannot name."""
+    """Raise InvalidOption if the option `released` names an unknown kind of constraint."""
     for kind in released:
         if kind not in RELEASED:
             raise InvalidOption(
@@ -92,7 +92,8 @@ class Proved:
 
 @dataclass(frozen=True)
 class CardUse:
-    """Use of the cards of one resource: how many there are, and how many are free in which pieces.
+    """GPU cards of one resource: their number, those in use, and the free ones by how many a node
+    has.
 
     Attributes
     ----------

@@ -103,8 +103,8 @@ class Kinds:
         return (node.labels[self.zone_key] or '""') if self.zone_key in node.labels else ""
 
     def free_scheduler(self, kind: int) -> bool:
-        """Return whether only capacity restricts pods of a kind in the bound, as when another
-        scheduler places them.
+        """Return whether in the bound only capacity restricts a kind of pods: another scheduler
+        places them, or a toleration of them is not read.
         """
         return self.for_bound and any(
             what in (SCHEDULER, TOLERATIONS)

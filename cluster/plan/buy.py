@@ -126,8 +126,8 @@ def _only(grown: ClusterState, of: Mapping[str, int], used: Collection[str]) -> 
 def _checked(
     grown: ClusterState, of: Mapping[str, int], found: Found
 ) -> tuple[ClusterState, dict[int, str]]:
-    """Check an answer by the filters: the state with the new nodes in use, and the pending pods'
-    nodes in an order that passes.
+    """Place pending pods by the scheduler's filters on the nodes of a placement, or on others;
+    return the state with the new nodes in use, and the pods' nodes in an order that passes.
     """
     targets = {} if found.count is None else targets_of(grown, found.plan, found.count)
     final, able = _only(grown, of, {*targets.values()}), can_arrive(grown)

@@ -93,8 +93,8 @@ class Search:
         return self.work.find(words, parts, cost_needed, self.relaxed).bound
 
     def cheapest(self, parts: float, aim: str) -> list[Found]:
-        """Cheapest answer of each plan translation; that of the first is never worse than the
-        current placement.
+        """Find the cheapest placement of each translation for plans; the first is never worse than
+        the current placement.
         """
         present = as_it_is(self.plans[0])
         answers = [
@@ -151,7 +151,7 @@ class Search:
         self.bound = None if low.infeasible else low.bound
 
     def impossible(self) -> str:
-        """Words on how it is proved that no moves answer the question; "" if not proved."""
+        """Phrase on how it is proved that no moves answer the question; "" if it is not proved."""
 
         def proof() -> str:
             try:

@@ -340,8 +340,8 @@ class _Builder(Kinds):
         return found
 
     def _usable(self, rule: Rule) -> bool:
-        """Return whether the instance can contain a rule; if not, pin its pods and name the
-        rule.
+        """Return whether the packing instance can express a rule; if not, pin its pods and list it
+        as dropped.
         """
         everywhere = rule.topology in self.hostnames or not rule.topology
         if not everywhere and not rule.why:

@@ -63,7 +63,9 @@ class QueueStatus:
     seen: list[tuple[float, float, float]] = field(default_factory=list)
 
     def means(self) -> Means:
-        """Mean penalties of the jobs done; see `Means`."""
+        """Mean predicted penalty of the measured jobs, half of its interval, and their mean
+        measured penalty.
+        """
         predicted, half, measured = np.mean(self.seen, axis=0).tolist() if self.seen else [None] * 3
         return predicted, half, measured
 
@@ -324,7 +326,9 @@ class Coordinator:
     def _ready(
         self, group: PlacedGroup, losses: list[tuple[float, float, float]]
     ) -> tuple[_Running, list[QueuedJob]]:
-        """Record a group of jobs before it starts, and return it with its commands by seat."""
+        """Look up the commands of a group of jobs by seat, and their rows in the store, before it
+        starts.
+        """
         jobs = self.queue_store.jobs(group.jobs)
         ordered = [jobs[number] for number in group.jobs]
         return _Running(group, [self._job_row(job) for job in ordered], losses), ordered
@@ -341,7 +345,9 @@ class Coordinator:
         )
 
     def _job_row(self, queued: QueuedJob) -> int:
-        """Row number of a command, registered as one of its type."""
+        """Row of a queued job's command in the store's table of jobs, to which it is added if it is
+        new.
+        """
         job = queued.job
         key = _words(queued)
         if key not in self._commands:  # there is nothing to compare it with: its inputs stay unread

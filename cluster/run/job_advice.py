@@ -160,7 +160,7 @@ def job_advice(store: str | os.PathLike[str], job: str, *, alpha: float | None =
 
 
 def _agents(whole: Colocation, placed: list[list[int]], alpha: float) -> ActionRecommender:
-    """Action recommender for the groups of an epoch."""
+    """Pairing of the groups of an epoch, as an action recommender for its agents."""
     count = np.bincount([kind for types in placed for kind in types], minlength=whole.types)
     pairs = np.array([types for types in placed if len(types) == 2], dtype=int).reshape(-1, 2)
     alone = [types[0] for types in placed if len(types) == 1]

@@ -100,7 +100,9 @@ class ActionRecommender:
         return blocking_pairs(self.instance, self.pairing, self.alpha, uncertainty=read).agents
 
     def advice(self, reading: Reading) -> tuple[Advice, ...]:
-        """Recommendation for every agent; see `recommender.recommend`."""
+        """Recommendation to every agent: to take part or to break away; see
+        `recommender.recommend`.
+        """
         read = self._uncertainty(reading)
         return recommend(self.instance, self.pairing, alpha=self.alpha, uncertainty=read)
 
@@ -137,7 +139,9 @@ class WaitingQueue:
                 self.put_back([entry.number])
 
     def take(self, number: int, groups: Iterable[Types]) -> list[tuple[int, ...]]:
-        """Take the oldest waiting jobs, as groups of the given types, in each the oldest first."""
+        """Take the oldest waiting jobs, in groups of the given types; of each type the oldest goes
+        first.
+        """
         taken: list[deque[int]] = [deque() for _ in self.types]
         for row, kind in zip(self.waiting, self.kinds(self.waiting[:number]), strict=False):
             taken[kind].append(row)

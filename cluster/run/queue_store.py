@@ -307,8 +307,8 @@ class QueueStore:
         visit: int | None = None,
         measured: Sequence[float | None] = (),
     ) -> None:
-        """Record the end of a group and the states of its jobs, within the transaction of its
-        visit.
+        """Record the end of a group of jobs and the states of its jobs, within the transaction that
+        stores its measurement.
 
         Parameters
         ----------

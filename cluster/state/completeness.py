@@ -110,7 +110,7 @@ def require_one_cluster(state: ClusterState, files: str, cure: str) -> ClusterSt
 
 
 def first_of(names: Sequence[str], most: int = 3) -> str:
-    """Join the first `most` of some names into a text, with the number of the others."""
+    """Join the first `most` names into a text, with "..." for the others."""
     return ", ".join([*names[:most], *["..."] * (len(names) > most)])
 
 

@@ -12,7 +12,8 @@ from ...instances.packing.instance import Packing
 
 def parts(instance: Packing) -> tuple[list[str], Callable[[list[int]], Packing | None]]:
     """Texts of the packing requirements, and a function that makes the instance with a subset of
-    them, or None if no VMs are left:
+    them, or None if no VMs are left: a type without its request has no VMs, a class without its
+    limit has as many servers as needed, and without a rule VMs run anywhere.
     """
     names = instance.names  # 1. All parts, each with its field and index.
     classes = instance.class_names or [str(number) for number in range(instance.classes)]

@@ -59,7 +59,8 @@ class Pair(NamedTuple):
 
 class Ranking(NamedTuple):
     """Methods by their mean ranks, the best first, with tests of their differences: `pairs` of the
-    others with the reference, out of
+    others with the reference, Holm's correction being over `tests`; Friedman's p-value (None of two
+    methods), Nemenyi's critical difference, and the largest groups of methods that are less apart.
     """
 
     mean_ranks: dict[str, float]
@@ -268,7 +269,8 @@ _LACKING = (
 
 def require_against(against: str | None, problems: Sequence[str], methods: Any) -> None:
     """Refuse, before any work, a reference method that is not among the methods (None: the
-    catalogue's), or one with too few instances of each problem;
+    catalogue's), or one with too few instances of each problem; `problems` has one name for each
+    instance.
     """
     given = methods or [each.name for name in {*problems} for each in catalog.methods(name)]
     names = [each if isinstance(each, str) else own_name(each) for each in given]

@@ -270,7 +270,7 @@ class _Judge:
 
     def _tolerance(self) -> None:
         """Check the tolerance that the result states: only an equilibrium has one, which its
-        certificate repeats;
+        certificate repeats; the bound on its error is 0 or absent.
         """
         bound, stated = self.result.bound, self.result.tolerance
         error = self.kind == "equilibrium" and bound is not None

@@ -459,7 +459,7 @@ def _spread(audits: list[Audit], number: int, size: float = 1.0) -> Floats | Non
 
 def _reordered(judged: Window, order: Integers, rng: np.random.Generator) -> Window:
     """Copy of a window that puts organization u at index order[u], and shuffles jobs that are
-    released at one moment;
+    released at one moment; jobs present at its begin keep their order.
     """
     instance = judged.instance
     names = judged.job if len(judged.job) else np.arange(instance.jobs)

@@ -78,7 +78,7 @@ class Analysis:
     predicted = Offered[Callable[..., Instance] | None]("prediction:predicted_instance")
     rounds = Offered[Callable[..., AnswerTable | None] | None]("rounds:rounds_table")
     reports = Offered[Any]("metrics:REPORTS", "strategy:REPORTS")
-    parts = Offered[Function | None]("parts:parts")
+    parts = Offered[Function | None]("metrics:parts")
 
     @property
     def whole(self) -> frozenset[str]:

@@ -112,10 +112,10 @@ def compare(
     from ..analysis.report.significance import require_against
     from ..analysis.report.tables import require_columns
     from ..analysis.run.compare import compare as run
-    from ..analysis.run.grid import parse_comparison_options
+    from ..analysis.run.compare import parse_comparison_options
     from ..analysis.run.result import fingerprint
-    from ..analysis.run.runners import dask_executor
     from ..analysis.run.shards import Shard
+    from ..analysis.run.workers import dask_executor
     from ..instances.problem import InvalidOption
 
     # 1. What is asked for, refused before any run where it is wrong.

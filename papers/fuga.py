@@ -10,9 +10,9 @@ from typing import Annotated, Any
 import numpy as np
 
 from ..analysis.packing.audits import audit
-from ..analysis.packing.drawing import draw_tree
 from ..analysis.packing.simulation import simulate
 from ..analysis.packing.sweeps import SweepRow, share, size_sweep
+from ..analysis.packing.trees import draw_tree
 from ..analysis.report.picture import Drawing
 from ..analysis.report.table import Column, Table
 from ..instances.packing.formats import VmTrace, azure_trace

@@ -9,9 +9,9 @@ from typing import Annotated, Any, Literal
 
 import numpy as np
 
-from ..analysis.admission.completion import least_computation
 from ..analysis.admission.frontier import price_frontiers
 from ..analysis.admission.metrics import metrics
+from ..analysis.admission.rounds import least_computation
 from ..analysis.report.picture import HeatMap
 from ..baselines.admission import proposed
 from ..catalog import functions

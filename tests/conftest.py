@@ -130,7 +130,7 @@ def files_as_before(monkeypatch: pytest.MonkeyPatch) -> None:
 def in_this_process(monkeypatch: pytest.MonkeyPatch) -> None:
     """Run the cells of the `compare` command in this process, without starting another one."""
     from cotenant.analysis.run import compare
-    from cotenant.analysis.run.runners import rows_here
+    from cotenant.analysis.run.workers import rows_here
 
     monkeypatch.setattr(compare, "rows_of", lambda _, cells: rows_here(cells))
 

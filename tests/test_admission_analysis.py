@@ -7,8 +7,7 @@ import pytest
 from support.messages import refused
 
 import cotenant
-from cotenant.analysis.admission.completion import least_computation
-from cotenant.analysis.admission.rounds import run_rounds
+from cotenant.analysis.admission.rounds import least_computation, run_rounds
 from cotenant.baselines.admission import proposed
 from cotenant.catalog import methods
 from cotenant.instances.admission import Admission, Assignment, blocking_pairs, check, job_speeds

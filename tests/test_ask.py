@@ -15,7 +15,7 @@ import pytest
 from support.messages import approved, refused
 
 import cotenant
-from cotenant.analysis.packing.parts import parts
+from cotenant.analysis.packing.metrics import parts
 from cotenant.instances.problem.errors import InvalidInstance
 
 

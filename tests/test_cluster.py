@@ -16,7 +16,7 @@ from support.messages import approved, refused
 
 import cotenant
 from cotenant.analysis.run.rows import read_rows
-from cotenant.analysis.run.runners import dask_executor
+from cotenant.analysis.run.workers import dask_executor
 from cotenant.instances.problem import InvalidOption
 
 distributed = pytest.importorskip(

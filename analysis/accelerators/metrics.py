@@ -1,8 +1,8 @@
-"""Metrics of time shares of accelerators."""
+"""Metrics of time shares of accelerators, and the requirements of an instance for conflicts."""
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from typing import Any
 
 import numpy as np
@@ -123,3 +123,17 @@ def facts(stated: Stated) -> Facts:
     for level in stated.certificate["levels"]:  # each type is of one level
         own.append({"value": min(left.pop(name) for name in level["types"])})
     return {"levels": own}
+
+
+def parts(instance: Accelerators) -> tuple[list[str], Callable[[list[int]], Accelerators]]:
+    """Texts of the jobs' deadlines, and a function that makes the instance with some of them."""
+    deadline = np.full(instance.types, np.inf) if instance.deadline is None else instance.deadline
+    bound = np.flatnonzero(np.isfinite(deadline) & (instance.count > 0))
+    labels = [f"{instance.names[kind]} within {deadline[kind]:g} s" for kind in bound.tolist()]
+
+    def keep(kept: list[int]) -> Accelerators:
+        left = np.full(instance.types, np.inf)
+        left[bound[kept]] = deadline[bound[kept]]
+        return instance.replace(deadline=left)
+
+    return labels, keep

@@ -1,11 +1,13 @@
 """Rounds until every job has run: "unchosen jobs are submitted with the next round" (section
-III.A).
+III.A); and the minimum of computation times in one round, by complete enumeration of small cases.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import product
+from math import inf
 from typing import Any
 
 import numpy as np
@@ -13,7 +15,7 @@ import numpy as np
 from ...catalog import find
 from ...instances.admission import Admission, Assignment, check, job_speeds
 from ...instances.admission.instance import Floats, Integers
-from ...instances.problem.errors import NoSolution
+from ...instances.problem.errors import InvalidOption, NoSolution
 from ...instances.problem.option_types import validate_options
 from ...instances.problem.options import accepted
 from ...solvers.outcome import Outcome, Stop
@@ -134,3 +136,41 @@ def _spread(instance: Admission, found: Assignment, jobs: Integers) -> Assignmen
     cores = np.zeros((instance.jobs, instance.types), dtype=np.int64)
     machine[jobs], cores[jobs] = found.machine, found.cores
     return Assignment(machine, cores)
+
+
+MOST_JOBS = 7
+
+
+@validate_options
+def least_computation(instance: Admission) -> float:
+    """Minimum sum of computation times (length / speed) with which all jobs run in one round (claim
+    of section III.B.4); infinite if they do not fit.
+
+    All ways to share the cores of all VMs are gone through: for worked examples.
+
+    Raises
+    ------
+    InvalidOption
+        The jobs have no lengths, or there are more than `MOST_JOBS`.
+    """
+    length = instance.length
+    if length is None:
+        raise InvalidOption("the jobs have no lengths; give the instance a length for each job")
+    if instance.jobs > MOST_JOBS:
+        raise InvalidOption(
+            f"there are {instance.jobs} jobs; complete enumeration takes at most {MOST_JOBS}"
+        )
+
+    def least(j: int, free: Integers) -> float:
+        """Minimum sum of the computation times of jobs j, j + 1, ... on the free cores."""
+        best = 0.0 if j == instance.jobs else inf
+        for v in range(instance.machines) if j < instance.jobs else ():
+            for used in product(*(range(n + 1) for n in free[v].tolist())):
+                if 1 <= sum(used) <= instance.threads[j]:
+                    left = free.copy()
+                    left[v] -= np.array(used)
+                    own = float(length[j] / (instance.speed[j] @ used))
+                    best = min(best, own + least(j + 1, left))
+        return best
+
+    return least(0, instance.cores)

@@ -1,8 +1,10 @@
-"""Metrics of a pairing: penalty, stability, and fairness with respect to bandwidth."""
+"""Metrics of a pairing: penalty, stability, and fairness with respect to bandwidth; requirements of
+an instance for conflicts.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
 from itertools import permutations
 from typing import Any
 
@@ -269,3 +271,27 @@ def facts(stated: Stated) -> Facts:
         return hints
     blocking = Blocking(*(stated.options[it] for it in ("alpha", "alpha_mode", "uncertainty")))
     return hints | blocking.facts_of(stated.instance, stated.answer)
+
+
+def parts(instance: Colocation) -> tuple[list[str], Callable[[list[int]], Colocation]]:
+    """Texts of the colocation requirements (which types a type may share with), and a function that
+    makes the instance with a subset of them, where types without a requirement may share at no
+    penalty.
+    """
+    present = instance.present
+    allowed = instance.allowed[np.ix_(present, present)]
+    ruled = present[~(allowed | np.eye(len(present), dtype=bool)).all(axis=1)]
+    labels = []
+    for kind in ruled.tolist():
+        others = [instance.names[each] for each in present if instance.allowed[kind, each]]
+        beside = f"beside {', '.join(others)} only" if others else "beside nobody"
+        labels.append(f"{instance.names[kind]} runs {beside}")
+
+    def keep(kept: list[int]) -> Colocation:
+        bound = np.zeros(instance.types, dtype=bool)
+        bound[ruled[kept]] = True
+        open_now = ~instance.allowed & ~(bound[:, None] | bound[None, :])
+        penalty = np.where(open_now & ~np.eye(instance.types, dtype=bool), 0.0, instance.penalty)
+        return instance.without_intervals(penalty=penalty)
+
+    return labels, keep

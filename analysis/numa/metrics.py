@@ -1,6 +1,8 @@
-"""Metrics of a simulated policy or of fluid flows."""
+"""Metrics of a simulated policy or of fluid flows; requirements of an instance for conflicts."""
 
 from __future__ import annotations
+
+from collections.abc import Callable
 
 import numpy as np
 
@@ -128,3 +130,24 @@ def facts(stated: Stated) -> Facts:
         found["mix"] = mix_table(stated.instance, stated.answer)
         found |= {"levels": [{}, {}]} if stated.method == "fluid" else {}
     return found
+
+
+def parts(instance: Numa) -> tuple[list[str], Callable[[list[int]], Numa | None]]:
+    """Texts of the task rates of the classes, and a function that makes the instance with the tasks
+    of some classes only; None without any tasks.
+    """
+    rates = instance.rate * instance.class_share
+    labels = [
+        f"{rate:g} tasks/s of {name}" for rate, name in zip(rates, instance.names, strict=True)
+    ]
+
+    def keep(kept: list[int]) -> Numa | None:
+        if not (total := rates[kept].sum()):
+            return None
+        rows = ("service_mean", "ht1", "pcie", "bandwidth")
+        chosen = {name: getattr(instance, name)[kept] for name in rows}
+        names = tuple(instance.names[each] for each in kept)
+        share = rates[kept] / total
+        return instance.replace(rate=float(total), class_share=share, names=names, **chosen)
+
+    return labels, keep

@@ -28,9 +28,8 @@ from ..report.picture_data import (
 )
 from ..report.table import slug
 from ..run.rows import Row
-from .drawing import MOST_LEAVES, draw_tree
 from .metrics import loads
-from .trees import play_of, tree_table
+from .trees import MOST_LEAVES, draw_tree, play_of, tree_table
 
 MOST_SERVERS, MOST_USERS, MOST_RESOURCES = 100, 40, 4
 """More servers are drawn by this many quantiles; of more users or resources the first are drawn."""

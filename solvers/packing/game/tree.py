@@ -31,7 +31,7 @@ def fuga_tree(
     induction.
 
     For games small enough to look at: refused above 100,000 nodes, where `FUGA` gives the same
-    play. `game_tree` returns the tree itself, `analysis.packing.drawing.draw_tree` draws it. Ties
+    play. `game_tree` returns the tree itself, `analysis.packing.trees.draw_tree` draws it. Ties
     and errors as for `FUGA`. Source: Xu and Yu (2014), section 4.3, steps 3 and 4, fig. 3.
 
     Parameters

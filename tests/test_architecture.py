@@ -476,7 +476,7 @@ def test_public_functions_and_classes_have_a_docstring() -> None:
 
 BUDGET = {
     "solvers": (39_094, 25_663),
-    "analysis": (19_412, 13_170),
+    "analysis": (19_324, 13_116),
     "instances": (21_039, 13_958),
     "models": (5_269, 3_307),
     "verify": (4_858, 3_473),
@@ -485,7 +485,7 @@ BUDGET = {
     "cluster": (12_786, 8_795),
     "papers": (5_855, 4_267),
     "cli": (3_498, 2_387),
-    "tests": (45_449, 35_813),
+    "tests": (45_448, 35_812),
     "benchmarks": (6_944, 5_377),
 }
 """Lines of each layer's Python files, and those of code (without blanks, comments and docstrings):

@@ -151,7 +151,7 @@ class Blossoms:
             joined = kernels.lower_prices(self.cost, self.forest, *worst)
             self._prove()
             if not self._some:
-                self._keep(self._whole(mate))
+                self._keep(self._completed(mate))
             if self.clock.expired:
                 return None
             if joined:
@@ -328,7 +328,7 @@ class Blossoms:
             price[inside] -= weight
         return price
 
-    def _whole(self, mate: Integers) -> Integers:
+    def _completed(self, mate: Integers) -> Integers:
         """Complete a partial matching to a perfect one along the best matching known."""
         best, agents = self.mate.tolist(), mate.tolist()
         for agent in [agent for agent in range(self.agents) if agents[agent] == -1]:

@@ -157,15 +157,15 @@ def _look(forest: Forest, edges: Edges, node: int, cap: int) -> None:
     outer = forest.outer[forest.first[node]]
     even, now, agent = forest.label[outer] == EVEN, forest.cursor[NOW], forest.first[node]
     while True:
-        own = _price(forest, agent)
-        if even and now + cap - own < forest.cursor[STAY]:
-            forest.cursor[STAY], forest.cursor[WHO] = now + cap - own, agent
+        price = _price(forest, agent)
+        if even and now + cap - price < forest.cursor[STAY]:
+            forest.cursor[STAY], forest.cursor[WHO] = now + cap - price, agent
         for arc in range(edges.start[agent], edges.start[agent + 1]):
             other = edges.to[arc]
-            there = forest.outer[other]
-            label = forest.label[there]
-            if there != outer and label != ODD and (even or label == EVEN):
-                slack = edges.cost[arc] - own - _price(forest, other)
+            other_node = forest.outer[other]
+            label = forest.label[other_node]
+            if other_node != outer and label != ODD and (even or label == EVEN):
+                slack = edges.cost[arc] - price - _price(forest, other)
                 both = even and label == EVEN
                 _put(forest, edges, edges.pair[arc], now + (slack >> 1 if both else slack))
         forest.cursor[WORK] += edges.start[agent + 1] - edges.start[agent]
@@ -302,20 +302,20 @@ def _close(forest: Forest, edges: Edges, one: int, two: int, top: int, cap: int)
     node = forest.spare[forest.cursor[SPARE]]
     child, other = forest.outer[one], forest.outer[two]
     _join(forest, child, other, one, two)
-    while child != top or other != top:
-        at = child if child != top else other
-        base, mate = forest.base[at], forest.mate[forest.base[at]]
+    while child != top or other != top:  # from each even node to the odd and the even one above
+        lower = child if child != top else other
+        base, mate = forest.base[lower], forest.mate[forest.base[lower]]
         odd = forest.outer[mate]
         near, far = forest.enter_near[odd], forest.enter_far[odd]
-        up = forest.outer[near]
+        upper = forest.outer[near]
         if child != top:
             _join(forest, odd, child, mate, base)
-            _join(forest, up, odd, near, far)
-            child = up
+            _join(forest, upper, odd, near, far)
+            child = upper
         else:
             _join(forest, other, odd, base, mate)
-            _join(forest, odd, up, far, near)
-            other = up
+            _join(forest, odd, upper, far, near)
+            other = upper
     forest.head[node], forest.base[node] = top, forest.base[top]
     forest.weight[node], forest.parent[node] = 0, -1
     forest.first[node], forest.last[node] = forest.first[top], forest.last[top]
@@ -537,20 +537,23 @@ def lower_prices(cost: Ints, forest: Forest, near: Ints, slack: Ints) -> int:
     """
     agents, price, parent = len(cost), forest.price, forest.parent
     near[:] = -1
-    many = 0
+    total = 0
     for agent in range(agents - 1):
+        # 1. without blossoms, whose weights only add to slacks: most agents have no such pair
         row, least = cost[agent], FORBIDDEN
         for other in range(agent + 1, agents):
             least = min(least, row[other] - price[other])
         if least >= price[agent]:
             continue
+        # 2. mark the blossoms that hold the agent, each with the weights of those inside it
         forest.cursor[STAMP] += 1
-        stamp, node = forest.cursor[STAMP], forest.parent[agent]
-        around = 0
+        stamp, node = forest.cursor[STAMP], parent[agent]
+        weights = 0
         while node >= 0:
-            forest.mark[node], forest.within[node] = stamp, around
-            around += forest.weight[node]
+            forest.mark[node], forest.within[node] = stamp, weights
+            weights += forest.weight[node]
             node = parent[node]
+        # 3. the slacks: blossoms hold both agents from the first one on that holds the other too
         found = 0
         for other in range(agent + 1, agents):
             value = row[other] - price[other] - price[agent]
@@ -558,13 +561,14 @@ def lower_prices(cost: Ints, forest: Forest, near: Ints, slack: Ints) -> int:
                 node = parent[other]
                 while node >= 0 and forest.mark[node] != stamp:
                     node = parent[node]
-                value += 2 * (around - forest.within[node])
+                value += 2 * (weights - forest.within[node])
             if value < 0:
                 found = _keep(near[agent], slack[agent], found, other, value)
+        # 4. lower the agent's price by the worst of them
         if found > 0:
             _lower(forest, agent, -slack[agent, 0])
-            many += found
-    return many
+            total += found
+    return total
 
 
 @compiled
@@ -597,7 +601,7 @@ def decimals(penalty: Reals, allowed: Bools, most: int) -> int:
 
 
 @compiled
-def _whole(penalty: float, unit: float) -> int:
+def _in_units(penalty: float, unit: float) -> int:
     """Penalty in integer units: n where n / `unit` is exactly the penalty, else rounded down."""
     near = round(penalty * unit)
     if near / unit == penalty:
@@ -613,6 +617,6 @@ def costs(penalty: Reals, allowed: Bools, unit: float, parts: int, cost: Ints) -
         for b in range(a):
             cost[a, b] = FORBIDDEN
             if allowed[a, b]:
-                both = _whole(penalty[a, b], unit) + _whole(penalty[b, a], unit)
+                both = _in_units(penalty[a, b], unit) + _in_units(penalty[b, a], unit)
                 cost[a, b] = parts * both
             cost[b, a] = cost[a, b]

@@ -275,7 +275,7 @@ def _propose(  # type: ignore[no-untyped-def]  # one function without helpers: n
     rounds = 0
     proposals = 0
     while rounds != limit:
-        # 2. each round: what everybody proposes is fixed before anybody answers
+        # 2. each round: the proposals of all
         open_ = 0
         for k in range(size):  # what everybody proposes is fixed before anybody answers
             p = active[k]

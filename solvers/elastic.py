@@ -112,9 +112,9 @@ def optimal(
         prices = price_devices(instance, instance.utility, best.clock, known=known)
         best.certificate |= {"prices": prices.price.tolist(), "cuts": _kept(prices)}
         best.raise_bound(prices.bound * (1 + ROUNDING), "prices of devices")
-        best.offer(_whole(instance, instance.utility, prices.price, best.clock), "ties")
+        best.offer(_settled(instance, instance.utility, prices.price, best.clock), "ties")
         if instance.utility.size <= SMALL and not best.closed:
-            _solve_whole(instance, best)
+            _solve_complete(instance, best)
     return best.finish()
 
 
@@ -169,7 +169,7 @@ def max_min(
             worth = np.where(enough, instance.utility, -np.inf)
             idle = levels[low] <= 0
             found = price_devices(instance, worth, best.clock, idle)
-            best.offer(_whole(instance, worth, found.price, best.clock, idle), "ties")
+            best.offer(_settled(instance, worth, found.price, best.clock, idle), "ties")
             low, step = max(0, low - step), 2 * step
     return best.finish()
 
@@ -282,13 +282,13 @@ def _too_few(instance: Elastic, level: float, clock: Clock) -> Floats | None:
     """Prices (D,) of devices at which giving all jobs this utility costs more than the capacity;
     None if none are found.
     """
-    there = instance.count > 0
-    count, enough = instance.count[there], instance.utility[there] >= level
+    present = instance.count > 0
+    count, enough = instance.count[present], instance.utility[present] >= level
     kinds, devices = range(len(instance.devices)), instance.devices.astype(float)
     need = np.full((len(count), len(devices)), np.inf)  # devices of each kind that are enough
     for d in kinds:
-        own = instance.kind == d
-        needed = np.where(enough[:, own], instance.workers[own], np.inf)
+        of_kind = instance.kind == d
+        needed = np.where(enough[:, of_kind], instance.workers[of_kind], np.inf)
         need[:, d] = needed.min(axis=1, initial=np.inf)
 
     def replies(price: Floats) -> tuple[float, Floats]:
@@ -306,7 +306,7 @@ def _too_few(instance: Elastic, level: float, clock: Clock) -> Floats | None:
     return found.price if found.bound < -MARGIN else None
 
 
-def _whole(
+def _settled(
     instance: Elastic, worth: Floats, price: Floats, clock: Clock, idle: bool = True
 ) -> Configured | None:
     """Answer with all jobs in their best configuration, except types near a tie, which an integer
@@ -353,7 +353,7 @@ def _whole(
     return None
 
 
-def _solve_whole(instance: Elastic, best: Incumbent[Configured, float]) -> None:
+def _solve_complete(instance: Elastic, best: Incumbent[Configured, float]) -> None:
     """Solve the complete integer program, with an integer bound if utilities are decimals."""
     worth = np.where(instance.utility > 0, instance.utility, -np.inf)
     program, job, configuration = configuration_program(instance, worth)

@@ -136,11 +136,11 @@ class _Search:
 
     def _family(self, clear: Integers) -> Stop:
         """Search the pairings with the given flags at 1 by CP-SAT; return why it stopped."""
-        whole = self.program.program
-        lower = whole.lower.copy()
+        program = self.program.program
+        lower = program.lower.copy()
         lower[clear] = 1.0
         found = solve_program(
-            replace(whole, lower=lower), engine="cp-sat", time_limit=self.clock.time_slice(),
+            replace(program, lower=lower), engine="cp-sat", time_limit=self.clock.time_slice(),
             start=self.best,
         )  # fmt: skip
         self.families += 1

@@ -123,10 +123,10 @@ class FairSearch:
         """Run the routes of one level of `fair`; the second level takes at most `penalty_seconds`
         without a time limit.
         """
-        whole = self.clock
+        clock = self.clock
         if at is None and self.silent:
-            self.clock = Clock(whole.left)  # its progress is not that of the objective
-        elif at is not None and whole.left is None:
+            self.clock = Clock(clock.left)  # its progress is not that of the objective
+        elif at is not None and clock.left is None:
             self.clock = Clock(self.limits.penalty_seconds)
         self.at, self.program = at, None
         try:
@@ -146,7 +146,7 @@ class FairSearch:
             elif self.clock.expired or self.too_large:  # what is too large ends by time too
                 self.stop = Stop.TIME_LIMIT
         finally:
-            self.clock = whole
+            self.clock = clock
 
     @property
     def slack(self) -> float:

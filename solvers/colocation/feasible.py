@@ -94,17 +94,17 @@ def complete(instance: Colocation, partial: Pairing, clock: Clock | None = None)
     """
     clock = Clock() if clock is None else clock
     trimmed = _trimmed(instance, partial)
-    whole = greedily_filled(instance, trimmed)
-    if (whole.agents_used() == instance.count).all():
-        check(instance, whole)
-        return whole
+    filled = greedily_filled(instance, trimmed)
+    if (filled.agents_used() == instance.count).all():
+        check(instance, filled)
+        return filled
     present = len(instance.present)
     if present * (present + 1) // 2 > _ALL_PAIRS:
-        exchanged = _exchanged(instance, whole)
+        exchanged = _exchanged(instance, filled)
         if exchanged is not None:
             check(instance, exchanged)
             return exchanged
-    fallback = _any_pairing(instance, whole, clock)
+    fallback = _any_pairing(instance, filled, clock)
     if fallback is not None:
         repaired = _repaired(instance, trimmed, fallback, clock)
         check(instance, repaired)

@@ -74,13 +74,13 @@ def rounded(instance: Colocation, program: PairingProgram, point: Floats) -> Pai
     """Integer part of a point's pairs, with the other agents paired greedily; None if some stay
     unpaired.
     """
-    whole = np.floor(
+    integers = np.floor(
         np.maximum(point[: len(program.first) + len(program.alone)], 0.0) + WHOLE
     ).astype(np.int64)
     single = np.zeros(instance.types, dtype=np.int64)
-    single[program.alone] = whole[len(program.first) :]
+    single[program.alone] = integers[len(program.first) :]
     near = greedily_filled(
-        instance, Pairing(program.first, program.second, whole[: len(program.first)], single)
+        instance, Pairing(program.first, program.second, integers[: len(program.first)], single)
     )
     return near if (near.agents_used() == instance.count).all() else None
 

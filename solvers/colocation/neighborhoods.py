@@ -163,10 +163,12 @@ def _paired_anew(
     if len(part) == 0:
         return None, Stop.FINISHED
     # 2. bounds of the types outside on the means inside, and their own slack
-    rest = np.setdiff1d(instance.present, part)
+    outer = np.setdiff1d(instance.present, part)
     mean = type_penalties(instance, pairing)
-    least, most = _limits(instance.bandwidth[rest], mean[rest], instance.bandwidth[part])
-    among = _limits(instance.bandwidth[rest], mean[rest], instance.bandwidth[rest])[0] - mean[rest]
+    least, most = _limits(instance.bandwidth[outer], mean[outer], instance.bandwidth[part])
+    among = (
+        _limits(instance.bandwidth[outer], mean[outer], instance.bandwidth[outer])[0] - mean[outer]
+    )
     loss = type_penalties(instance, outside)[part] * instance.count[part]
     around = Surroundings(
         instance.count[part], loss, least, most, max(0.0, float(among.max(initial=0.0)))

@@ -107,26 +107,26 @@ def greedy_number(instance: Groups, columns: Columns) -> Integers | None:
     """
     size = (columns.members >= 0).sum(axis=1)
     empty = instance.seats[columns.where] - size
-    each = columns.cost / size
+    cost_per_job = columns.cost / size
     left, machines, spare = instance.count.copy(), columns.limits.copy(), instance.spare
     number: Integers = np.zeros(len(columns), dtype=np.int64)
     open_ = np.arange(len(columns))
     while len(open_):
-        at = int(open_[np.argmin(each[open_])])
-        kinds, times = np.unique(columns.members[at][: size[at]], return_counts=True)
-        place = columns.where[at]
-        many = min(int((left[kinds] // times).min()), int(machines[place]))
-        if empty[at]:
-            many = min(many, spare // int(empty[at]))
-        number[at] += many
-        left[kinds] -= many * times
-        machines[place] -= many
-        spare -= many * int(empty[at])
+        cheapest = int(open_[np.argmin(cost_per_job[open_])])
+        kinds, times = np.unique(columns.members[cheapest][: size[cheapest]], return_counts=True)
+        machine_class = columns.where[cheapest]
+        filled = min(int((left[kinds] // times).min()), int(machines[machine_class]))
+        if empty[cheapest]:
+            filled = min(filled, spare // int(empty[cheapest]))
+        number[cheapest] += filled
+        left[kinds] -= filled * times
+        machines[machine_class] -= filled
+        spare -= filled * int(empty[cheapest])
         if not left.any():
             return number
         part = columns.some(open_)
         room = (part.most_of(left) > 0) & (machines[part.where] > 0) & (empty[open_] <= spare)
-        room[open_ == at] = False
+        room[open_ == cheapest] = False
         open_ = open_[room]
     return None
 

@@ -361,9 +361,9 @@ def _between(search: CoreSearch, low: int) -> list[int]:
     if low < 0:
         return [0]
     found: set[int] = set()
-    for place in np.flatnonzero(columns.limits > 0).tolist():
-        here = (columns.where == place) & (columns.size > 1)
-        full = here & (columns.size == search.instance.seats[place])
+    for machine_class in np.flatnonzero(columns.limits > 0).tolist():
+        here = (columns.where == machine_class) & (columns.size > 1)
+        full = here & (columns.size == search.instance.seats[machine_class])
         for kind in range(search.instance.types):
             leaves = np.unique(columns.lost[here][columns.members[here] == kind])
             joins = np.unique(columns.lost[full][columns.members[full] == kind])
@@ -372,9 +372,9 @@ def _between(search: CoreSearch, low: int) -> list[int]:
             number = np.maximum(last - first, 0)
             if number.sum() + len(found) > limits.differences:
                 return [low + (high - low) // limits.part]
-            at = np.repeat(first, number) + np.arange(number.sum())
-            at -= np.repeat(np.cumsum(number) - number, number)
-            found |= set(np.unique(leaves[at] - np.repeat(joins, number)).tolist())
+            index = np.repeat(first, number) + np.arange(number.sum())
+            index -= np.repeat(np.cumsum(number) - number, number)
+            found |= set(np.unique(leaves[index] - np.repeat(joins, number)).tolist())
     return sorted(found)
 
 

@@ -35,7 +35,6 @@ def _round(instance: Groups, grouping: Grouping) -> Grouping | None:
     members, where, number = _with_empty(instance, grouping)
     seats = instance.seats[where]
     cost = np.zeros(len(where), dtype=np.int64)
-    # an entry for each type of each kind of machine, an empty seat being a type too
     seat_of = [
         np.unique(row[:wide], return_index=True)[1]
         for row, wide in zip(members, seats, strict=True)

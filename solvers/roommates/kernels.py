@@ -371,8 +371,8 @@ def _candidates(
     value = parties[0] + weight * parties[1]
     total = 0
     smallest = 0
-    for at in range(agents):
-        agent = stack.order[at]
+    for index in range(agents):
+        agent = stack.order[index]
         other = predecessor[agent]
         r = predecessor_rank[agent]
         if other == agent or (predecessor[other] == agent and other < agent) or kept[agent, r] == 1:
@@ -410,11 +410,11 @@ def _candidates(
             if gains[c] == gain:
                 scratch[8, viable] = candidates[c]
                 viable += 1
-    rest = viable
+    end = viable
     for c in range(total):
         if gains[c] == 99:
-            scratch[8, rest] = candidates[c]
-            rest += 1
+            scratch[8, end] = candidates[c]
+            end += 1
     for c in range(total):
         candidates[c] = scratch[8, c]
     return viable, total

@@ -38,7 +38,7 @@ from cotenant.solvers.admission.search import AdmissionLimits
 from cotenant.solvers.colocation.fair import FairLimits
 from cotenant.solvers.colocation.penalty import OptimalLimits
 from cotenant.solvers.colocation.stable_routes import StableLimits
-from cotenant.solvers.groups.core_routes import CoreLimits
+from cotenant.solvers.groups.core import CoreLimits
 from cotenant.solvers.groups.optimal import GroupLimits
 from cotenant.solvers.market.fisher import FisherLimits
 from cotenant.solvers.packing.cards import CardLimits

@@ -21,8 +21,7 @@ from cotenant.instances.groups.instance import UNIT
 from cotenant.instances.groups.stability import total_units
 from cotenant.solvers.blossom import MATCHED_FROM
 from cotenant.solvers.colocation import optimal as optimal_pairs
-from cotenant.solvers.groups.optimal import GroupLimits, optimal
-from cotenant.solvers.groups.pairs import mates
+from cotenant.solvers.groups.optimal import GroupLimits, mates, optimal
 from cotenant.solvers.outcome import Clock, Status
 from cotenant.solvers.proofs import patience
 from cotenant.solvers.proofs.groups import pairing_step

@@ -24,8 +24,7 @@ from cotenant.models.groups.columns import columns_of
 from cotenant.solvers.colocation import optimal as optimal_pairs
 from cotenant.solvers.colocation.stable import stable
 from cotenant.solvers.engines import solve_program
-from cotenant.solvers.groups.core import core, least_alpha
-from cotenant.solvers.groups.core_routes import CoreLimits
+from cotenant.solvers.groups.core import CoreLimits, core, least_alpha
 from cotenant.solvers.groups.optimal import GroupLimits, optimal
 
 EMPTY = Groups(

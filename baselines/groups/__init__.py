@@ -7,7 +7,7 @@
 - *Pressure* is the instance's, or where it has none what a type does to the others on average
   (`instances.groups.penalties.pressures`).
 - Where a rule ends in a forbidden group, or leaves jobs without a place, the answer is another
-  grouping that may be formed (`solvers.groups.feasible`).
+  grouping that may be formed (`solvers.groups.common`).
 """
 
 from .dealing import random_grouping, serpentine, sorted_by_pressure

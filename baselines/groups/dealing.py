@@ -6,8 +6,7 @@ import numpy as np
 
 from ...instances.groups.instance import Grouping, Groups
 from ...instances.problem.option_types import validate_options
-from ...solvers.groups.common import dealt, forbidden, machines_used
-from ...solvers.groups.feasible import repaired
+from ...solvers.groups.common import dealt, forbidden, machines_used, repaired
 
 REDRAWN = 50
 """How often the groups that are forbidden are drawn again."""

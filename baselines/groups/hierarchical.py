@@ -10,8 +10,7 @@ from ...instances.problem.option_types import validate_options
 from ...models.program import Floats, ProgramBuilder
 from ...solvers.blossom import MATCHED_FROM, Blossoms, first_mates, parts
 from ...solvers.engines import solve_program
-from ...solvers.groups.common import dealt, machines_used
-from ...solvers.groups.feasible import repaired
+from ...solvers.groups.common import dealt, machines_used, repaired
 from ...solvers.outcome import Clock
 
 STAGE_SECONDS = 2.0

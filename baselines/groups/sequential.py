@@ -9,7 +9,7 @@ import numpy as np
 from ...instances.groups.instance import FORBIDDEN, UNIT, Grouping, Groups, Integers, ascending
 from ...instances.groups.penalties import units
 from ...instances.problem.option_types import Above, validate_options
-from ...solvers.groups.feasible import repaired
+from ...solvers.groups.common import repaired
 from ..job_order import Order, job_order, runs
 
 _LAST = 1 << 62  # the rank of empty machines: after all others

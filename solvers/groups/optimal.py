@@ -8,14 +8,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ...instances.groups.instance import UNIT, Grouping, Groups, Integers
-from ...instances.groups.penalties import groups_number
+from ...instances.groups.instance import FORBIDDEN, UNIT, Grouping, Groups, Integers
+from ...instances.groups.penalties import groups_number, units
 from ...instances.groups.stability import total_units
 from ...instances.problem.base import Solution
 from ...instances.problem.option_types import validate_options
 from ...models.groups.columns import Columns, columns_of
 from ...models.program import ProgramBuilder
-from ..blossom import MATCHED_FROM
+from ..blossom import MATCHED_FROM, Blossoms, certificate, first_mates, parts
 from ..engines import WarmStartedProgram, solve_program
 from ..outcome import Clock, Outcome, Report, Status, Stop, raise_if_interrupted
 from ..routes import Routed
@@ -27,9 +27,16 @@ from .common import (
     price_bound,
     prices_told,
     reduced_costs,
+    starting_grouping,
 )
-from .feasible import starting_grouping
-from .pairs import least_loss_pairs
+
+BY_PROGRAM = "prices of jobs, and an integer program over the groups that they leave"
+
+BLOCK = 5 * 10**6
+"""Pairs whose costs are worked out at once."""
+
+PAIR_SECONDS = 4e-7
+"""That a pair takes before a search looks at a clock."""
 
 
 @dataclass(frozen=True)
@@ -107,8 +114,7 @@ def optimal(
     optimal 0.0625
     """
     clock, limits = Clock(time_limit, report), limits or GroupLimits()
-    fewest = limits.pairs if "pairs" in limits.routes else None
-    if matched := least_loss_pairs(instance, start, clock, fewest):
+    if matched := least_loss_pairs(instance, start, clock, limits):
         return matched
     if clock.left is not None and limits.group_seconds * groups_number(instance) > clock.left:
         return too_large(instance, start, clock)
@@ -197,9 +203,7 @@ class Search(TotalLoss):
         while not self.closed:
             possible = np.flatnonzero(self.rest < self.value - self.priced)
             if self.clock.left is not None:  # as many as there is time for
-                near = int(
-                    min(near, self.clock.left / limits.column_seconds)
-                )  # there may be no end
+                near = int(min(near, self.clock.left / limits.column_seconds))
             some = self.nearest(possible, near)
             last = len(some) == len(possible)
             if self.clock.expired or (len(some) <= before and not last):
@@ -207,9 +211,7 @@ class Search(TotalLoss):
                 return
             before, beyond = len(some), self.value
             if not last:
-                outside = np.ones(len(self.rest), dtype=bool)
-                outside[some] = False
-                beyond = self.priced + int(self.rest[outside].min())
+                beyond = self.priced + int(np.delete(self.rest, some).min())
             some = np.union1d(some, own := self.columns.find(self.instance, self.best))
             start = np.zeros(len(some))
             np.add.at(start, np.searchsorted(some, own), self.best.number)
@@ -223,7 +225,8 @@ class Search(TotalLoss):
                 number[some] = np.rint(answer.point).astype(np.int64)
                 self.offer(self.columns.grouping(self.instance, number))
             if answer.bound is not None and answer.status is not Status.INFEASIBLE:
-                self._claimed(answer.bound, beyond)
+                reached = min(engine_units(self.columns, answer.bound), beyond, self.value)
+                self.raise_bound(reached, proof=BY_PROGRAM)
             self.report(f"{len(some)} kinds of groups")
             raise_if_interrupted(answer.stop)
             if last and not self.closed:
@@ -241,15 +244,6 @@ class Search(TotalLoss):
         if len(among) <= many:
             return among
         return np.sort(among[np.argpartition(self.rest[among], many)[:many]])
-
-    def _claimed(self, bound: float, beyond: int) -> None:
-        """Raise the bound by an engine's bound for some columns, where all other columns cost
-        `beyond` at least.
-        """
-        self.raise_bound(
-            min(engine_units(self.columns, bound), beyond, self.value),
-            proof="prices of jobs, and an integer program over the groups that they leave",
-        )
 
     def _enter(self, living: WarmStartedProgram, new: Integers) -> None:
         part = self.columns.some(new)
@@ -275,3 +269,73 @@ def too_large(
     clock.note(mean_of(instance, total_units(instance, begin)), None, "start")
     why = {"proof": "none: there is no time to list the kinds of groups"}
     return Outcome(begin, bound, Status.FEASIBLE, Stop.TIME_LIMIT, why, tuple(clock.trace))
+
+
+def least_loss_pairs(
+    instance: Groups, start: Solution | None, clock: Clock, limits: GroupLimits
+) -> Outcome | None:
+    """Outcome of pairing jobs by a minimum-weight matching, where many jobs all differ, machines
+    have two seats, and no job loses anything alone; None for other instances, or where too little
+    time is left or another method is faster.
+    """
+    jobs, place = instance.jobs, int(np.argmax(instance.limits > 0))
+    alike = (instance.alike == instance.alike[place]) | (instance.limits == 0)
+    lone = np.column_stack([instance.present, np.full(len(instance.present), -1)])
+    if (
+        "pairs" not in limits.routes or jobs < limits.pairs or len(instance.present) < jobs
+        or instance.seats[place] != 2 or not alike.all()
+        or (clock.left is not None and PAIR_SECONDS * jobs**2 > clock.left)
+        or units(instance, place, lone).any()
+    ):  # fmt: skip
+        return None
+    most_alone = min(jobs, instance.spare)
+    over = parts(jobs, most_alone)
+    cost = pair_costs(instance, place, over)
+    begin = starting_grouping(instance, None, start, clock)
+    mate = mates(instance, begin) if isinstance(begin, Grouping) else first_mates(cost)
+    if np.count_nonzero(mate < 0) > most_alone:
+        return None
+    search = TotalLoss(instance, grouping_of(instance, mate), clock)
+    search.report("start")
+    blossoms = Blossoms(
+        cost, 0, most_alone, mate, clock,
+        offer=lambda mate: search.offer(grouping_of(instance, mate), "blossoms"),
+        prove=lambda bound: search.raise_bound(-(-bound // over), "pricing"),
+    )  # fmt: skip
+    with search.keeping_best():
+        blossoms.search()
+    return search.finish(certificate(blossoms)) if blossoms.suited else None
+
+
+def pair_costs(instance: Groups, place: int, over: int) -> Integers:
+    """Total penalty of each two jobs on a class of machines, shape (n, n), in units of 1e-12 /
+    `over`.
+    """
+    from ..blossom_kernels import FORBIDDEN as NEVER
+
+    here, jobs = instance.present, instance.jobs
+    cost = np.full((jobs, jobs), NEVER)
+    for rows in np.array_split(np.arange(jobs), 1 + jobs**2 // BLOCK):
+        one, two = np.nonzero(rows[:, None] < np.arange(jobs))
+        one = rows[one]
+        lost = units(instance, place, np.column_stack([here[one], here[two]]))
+        both = np.where(lost.max(axis=1) < FORBIDDEN, over * lost.sum(axis=1), NEVER)
+        cost[one, two] = cost[two, one] = both
+    return cost
+
+
+def mates(instance: Groups, grouping: Grouping) -> Integers:
+    """Partner of each job (n,), both as indices into `instance.present`; -1 for a job alone."""
+    pairs = grouping.members[(grouping.members >= 0).sum(axis=1) == 2]
+    one, two = np.searchsorted(instance.present, pairs[:, [0, -1]]).T
+    mate: Integers = np.full(instance.jobs, -1)
+    mate[one], mate[two] = two, one
+    return mate
+
+
+def grouping_of(instance: Groups, mate: Integers) -> Grouping:
+    """Grouping of the jobs and their partners; machines of equal classes are filled in order."""
+    one = np.flatnonzero((mate < 0) | (mate > np.arange(len(mate))))
+    two = np.where(mate[one] < 0, -1, instance.present[mate[one]])
+    used = np.repeat(np.arange(len(instance.limits)), instance.limits)[: len(one)]
+    return Grouping(np.column_stack([instance.present[one], two]), used, np.ones(len(one), int))

@@ -19,7 +19,7 @@ from ...verify.groups import Groups
 from ...verify.pairing import pairing_bound
 from ..blossom import Blossoms, parts
 from ..groups.common import whole_prices
-from ..groups.pairs import mates
+from ..groups.optimal import mates
 from ..outcome import Clock, Status
 from . import Claimed, Task, checked_proof, claimed_if_refused
 from .tree import propagation_steps, tree_step

@@ -23,8 +23,7 @@ from cotenant.instances.groups.stability import (
     total_units,
 )
 from cotenant.instances.problem.errors import InvalidInstance, NoSolution
-from cotenant.solvers.groups.core import core, least_alpha
-from cotenant.solvers.groups.core_routes import CoreLimits
+from cotenant.solvers.groups.core import CoreLimits, core, least_alpha
 from cotenant.solvers.groups.optimal import optimal
 
 Group = tuple[int, tuple[int, ...]]

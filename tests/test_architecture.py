@@ -475,17 +475,17 @@ def test_public_functions_and_classes_have_a_docstring() -> None:
 
 
 BUDGET = {
-    "solvers": (39_094, 25_663),
+    "solvers": (39_051, 25_637),
     "analysis": (19_324, 13_116),
     "instances": (21_039, 13_958),
     "models": (5_269, 3_307),
     "verify": (4_858, 3_473),
-    "baselines": (4_211, 2_209),
+    "baselines": (4_209, 2_207),
     "ask": (859, 407),
     "cluster": (12_786, 8_795),
     "papers": (5_855, 4_267),
     "cli": (3_498, 2_387),
-    "tests": (45_448, 35_812),
+    "tests": (45_445, 35_809),
     "benchmarks": (6_944, 5_377),
 }
 """Lines of each layer's Python files, and those of code (without blanks, comments and docstrings):

@@ -36,15 +36,14 @@ DRAWN = {
     "cluster/[fjp]*/*.py cluster/report/*.py cluster/state/*.py": "advice advice_reading "
     "advice_kubernetes advice_inputs advice_fit advice_gpus advice_safe advice_page fairness",
     "cluster/measure/*.py cluster/run/*.py": "running_queue running_measure "
-    "running_run_given running_given running_commands "
-    "running_processes running_faults",
+    "running_run_given running_given running_processes",
     "baselines/**/*.py": "contract accelerators_policies admission_schemes colocation_baselines "
     "groups_policies market_rivals numa_simulation packing_arrivals packing_services quanta "
-    "scheduling_rules scheduling_ref",
-    "cli/*.py": "cli completion first_hours running_commands bounds measures "
+    "scheduling_ref",
+    "cli/*.py": "cli mistakes running_measure bounds measures "
     "proofs_frame advice advice_fit advice_page advice_safe",
     "instances/*/*formats.py instances/*/*reader.py instances/problem/[cdfrt]*.py "
-    "instances/scheduling/[klsu]*.py": "reading files refused_lines answer_table",
+    "instances/scheduling/[klsu]*.py": "reading files mistakes answer_table",
 }
 """Files from which faults are drawn, and tests that are tried after those that name the module."""
 
@@ -188,7 +187,7 @@ FAULTS = r"""
 + BITS_PER_MEGABYTE = 8.0 * 2**20
 
 @ instances/numa/feasible.py: a processor may be given the work of all of them
-? numa_extremes::test_overloaded_flow_is_refused
+? numa_instance::test_overloaded_flow_is_refused
 - if (work > instance.cores * (1 + ROUNDING)).any():
 + if (work > instance.all_cores * (1 + ROUNDING)).any():
 
@@ -213,7 +212,7 @@ FAULTS = r"""
 + np.nanmax(server_utilization
 
 @ instances/groups/stability.py: jobs exchange seats without a gain of one of them
-? groups_analysis::test_group_gain_must_exceed_alpha
+? groups_policies::test_group_gain_must_exceed_alpha
 - both &= now - after[part][:, own] > least
 + both &= now - after[part][:, own] >= least
 
@@ -288,7 +287,7 @@ FAULTS = r"""
 + status = Status.OPTIMAL
 
 @ solvers/colocation/first_phase.py: of its own type an agent leaves for there is none
-? colocation_first_phase::test_usable_pairs_include_all_pairs_of_pairings_with_few_blocking_pairs
+? colocation_stable::test_usable_pairs_include_all_pairs_of_pairings_with_few_blocking_pairs
 - np.minimum(each, most + 1)
 + np.minimum(each, most)
 
@@ -298,12 +297,12 @@ FAULTS = r"""
 + if seen[end] or len(path) % 2:
 
 @ verify/groups.py: a pair costs what it does on the last class of machines
-? groups_pairs::test_group_pair_bound_uses_costs_of_cheapest_class
+? groups_solvers::test_group_pair_bound_uses_costs_of_cheapest_class
 - each if known is None else min(known, each)
 + each
 
 @ solvers/colocation/stable_routes.py: that some number of pairs is too few proves two more
-? colocation_bounds::test_negative_decision_for_two_blocking_pairs_proves_three
+? colocation_fair::test_negative_decision_for_two_blocking_pairs_proves_three
 - search.raise_bound(most + 1, f"
 + search.raise_bound(most + 2, f"
 
@@ -328,7 +327,7 @@ FAULTS = r"""
 + slack[a] < slack[b]
 
 @ solvers/admission/search.py: the bound on the jobs served is rounded past a whole number
-? admission_columns::test_second_level_at_time_limit_has_engine_bound
+? admission_exact::test_second_level_at_time_limit_has_engine_bound
 - np.floor(-answer.bound + 1e-6)
 + np.floor(-answer.bound - 1e-6)
 
@@ -363,7 +362,7 @@ FAULTS = r"""
 + if freed - state.base[oldest] > rules.limit:
 
 @ solvers/numa/confidence.py: an interval of 95 percent holds 90
-? numa_confidence::test_short_run_intervals_have_stated_coverage
+? numa_simulation::test_short_run_intervals_have_stated_coverage
 - _SIDE = 0.975
 + _SIDE = 0.95
 
@@ -403,7 +402,7 @@ FAULTS = r"""
 + less > 10**6 * ROUNDING * abs(proved)
 
 @ verify/numa.py: a task costs what it costs at the dearest processor
-? proofs_numa::test_bundled_flows_are_certified_exactly
+? numa_fluid::test_bundled_flows_are_certified_exactly
 - cost += row[m] * min(paid)
 + cost += row[m] * max(paid)
 
@@ -513,7 +512,7 @@ FAULTS = r"""
 + (each.effect == taint.effect)
 
 @ cluster/judge/scheduler_filters.py: a spread of just its maximum is refused
-? advice_spread::test_spreads_over_nodes_equal_enumeration_by_filters
+? advice_safe::test_spreads_over_nodes_equal_enumeration_by_filters
 - found = total.high[domain] + own - total.least(spread.domains) <= spread.most
 + found = total.high[domain] + own - total.least(spread.domains) < spread.most
 
@@ -673,7 +672,7 @@ FAULTS = r"""
 + math.floor(clock)
 
 @ instances/scheduling/formats.py: processors used that are 0 count, whatever was asked for
-? scheduling_logs::test_swf_job_without_used_processors_has_requested_processors
+? scheduling_instance::test_swf_job_without_used_processors_has_requested_processors
 - used = np.where(table[:, _USED] > 0,
 + used = np.where(table[:, _USED] >= 0,
 

@@ -1,4 +1,4 @@
-"""Total speed, jobs assigned and their frontier against enumeration, and at limits."""
+"""Exact admission: total speed, jobs, columns and proofs against enumeration, and at limits."""
 
 from __future__ import annotations
 
@@ -12,7 +12,9 @@ from unittest.mock import Mock
 import numpy as np
 import pytest
 from support.messages import approved
+from support.proved import Document, Proved, case_of, proved, put
 from support.seeds import seeds
+from support.small_cases import admission, most_total_speed
 
 import cotenant
 from cotenant.analysis.admission.frontier import price_frontiers
@@ -20,17 +22,27 @@ from cotenant.catalog import functions
 from cotenant.instances.admission import Admission, Assignment, blocking_pairs, check, total_speed
 from cotenant.instances.admission.generators import uniform
 from cotenant.instances.admission.rules import SCHEMES, pair_bounds, price_bound
+from cotenant.instances.problem.files import read
 from cotenant.models.admission import assignment_program
 from cotenant.models.admission.readable import readable
 from cotenant.models.program import from_pyomo
+from cotenant.solvers.admission.columns import LIMITS, ColumnGeneration, ColumnLimits
 from cotenant.solvers.admission.local_search import (
     local_search,
+    start_assignment,
 )
 from cotenant.solvers.admission.optimal import most_jobs, optimal
 from cotenant.solvers.admission.partial_assignment import most_possible
-from cotenant.solvers.admission.search import AdmissionLimits
+from cotenant.solvers.admission.search import (
+    AdmissionLimits,
+    Search,
+    find_prices,
+    generate_columns,
+    list_sets,
+)
 from cotenant.solvers.engines import EngineAnswer, solve_program
-from cotenant.solvers.outcome import Outcome, Status, Stop
+from cotenant.solvers.outcome import Clock, Outcome, Status, Stop
+from cotenant.verify.admission import admission_speed
 
 PROGRAM, COLUMNS = AdmissionLimits(small=10**6), AdmissionLimits(small=0)
 """The assignment program alone, and all routes."""
@@ -104,7 +116,7 @@ def enumerated(seed: int) -> list[tuple[float, int, int]]:
 SEEDS = range(30)
 
 
-def proved(instance: Admission, outcome: Outcome, value: float) -> None:
+def assert_proved(instance: Admission, outcome: Outcome, value: float) -> None:
     """The outcome is feasible, worth this much, and says so with a matching bound."""
     assert isinstance(outcome.solution, Assignment)
     check(instance, outcome.solution)
@@ -122,7 +134,7 @@ def proved(instance: Admission, outcome: Outcome, value: float) -> None:
 def test_admission_optimum_equals_enumeration(seed: int, options: dict[str, Any]) -> None:
     outcome = optimal(tiny(seed), **options)
     best = max(value for value, _, _ in enumerated(seed))
-    proved(tiny(seed), outcome, best)
+    assert_proved(tiny(seed), outcome, best)
     assert outcome.bound == pytest.approx(best, abs=SAME * (1 + best))
 
 
@@ -144,7 +156,7 @@ def test_admission_proof_ignores_speed_on_core_type_without_cores(engine: str) -
     speed = [[1.000000003, 1e12], [1.000000002, 1e12], [1.000000001, 1e12]]
     instance = Admission([[3, 0], [2, 0]], [2, 2, 2], speed)  # type: ignore[arg-type]
     outcome = optimal(instance, engine=engine)
-    proved(instance, outcome, 2 * 1.000000003 + 2 * 1.000000002 + 1.000000001)
+    assert_proved(instance, outcome, 2 * 1.000000003 + 2 * 1.000000002 + 1.000000001)
 
 
 @pytest.mark.parametrize("seed", SEEDS)
@@ -153,7 +165,7 @@ def test_most_jobs_and_then_most_speed_equal_enumeration(seed: int) -> None:
     most, speed = max((jobs, value) for value, jobs, _ in enumerated(seed))
     assert most == most_possible(instance)
     outcome = most_jobs(instance)
-    proved(instance, outcome, speed)
+    assert_proved(instance, outcome, speed)
     assert outcome.solution.assigned.sum() == most  # type: ignore[union-attr]
     first, second = outcome.certificate["levels"]
     assert first["value"] == first["bound"] == outcome.bound == most / instance.jobs
@@ -167,7 +179,7 @@ def test_admission_speed_then_jobs_equals_enumeration(seed: int) -> None:
     best = max(value for value, _, _ in enumerated(seed))
     jobs = max(jobs for value, jobs, _ in enumerated(seed) if value >= best - SAME)
     outcome = optimal(tiny(seed), then="jobs")
-    proved(tiny(seed), outcome, best)
+    assert_proved(tiny(seed), outcome, best)
     assert outcome.solution.assigned.sum() == jobs  # type: ignore[union-attr]
     assert outcome.certificate["levels"][1]["status"] == "optimal"
 
@@ -355,3 +367,155 @@ def test_engine_ignoring_time_limit_runs_in_killable_process(engines: Callable[.
     assert deaf.call_args.kwargs["start"] is not None
     assert (outcome.status, outcome.stop) == (Status.FEASIBLE, Stop.TIME_LIMIT)
     assert outcome.bound is not None
+
+
+CLOSE = 1e-6
+
+
+def given(seed: int) -> Admission:
+    """Small, contested, often with VMs of equal cores."""
+    rng = np.random.default_rng([57, seed])
+    machines, types = int(rng.integers(1, 4)), int(rng.integers(1, 3))
+    cores = rng.integers(0, 3, (machines, types))
+    cores[0] = np.maximum(cores[0], 1)
+    if machines == 1:
+        cores += 2  # room for everybody on the one VM, which leaves the list no room to spare
+    if seed % 2:
+        cores[:] = cores[0]
+    return Admission(cores, rng.integers(1, 4, 5), rng.uniform(1, 9, (5, types)))
+
+
+# Few trials of a job for each search: as many as are needed, next to none, or none at all.
+EFFORTS = {
+    "whole": LIMITS,
+    "three": ColumnLimits(effort=(3, 3), listing=3),
+    "none": ColumnLimits(effort=(0, 0), listing=0),
+}
+
+
+@pytest.mark.parametrize("effort", EFFORTS)
+@pytest.mark.parametrize("name", ["prices", "no prices"])
+def test_admission_columns_prove_optimum_or_valid_bound(effort: str, name: str) -> None:
+    short = 0
+    for seed in range(12):
+        instance = given(seed)
+        best = most_total_speed(instance)
+        limits = AdmissionLimits(columns=EFFORTS[effort])
+        search = Search(instance, Clock(), start_assignment(instance, None), limits)
+        for route in (find_prices, generate_columns, list_sets)[name == "no prices" :]:
+            route(search)
+        assert search.bound >= best * (1 - CLOSE)
+        assert search.value <= best * (1 + CLOSE)
+        assert effort != "whole" or search.value == pytest.approx(best, rel=CLOSE)
+        short += search.value < best * (1 - CLOSE)
+    assert effort == "whole" or short  # there was something to claim wrongly
+
+
+@pytest.mark.parametrize("share", [0.6, 0.9, 1 - 1e-6])
+def test_sets_listed_below_a_value_contain_the_admission_optimum(share: float) -> None:
+    for seed in range(12):
+        instance = given(seed)
+        best = most_total_speed(instance)
+        program = ColumnGeneration(instance, np.zeros(instance.cores.shape), np.inf)
+        assert program.list_all(Clock(), share * best)
+        _, found = program.solve(Assignment.nobody(instance), None)
+        assert total_speed(instance, found) == pytest.approx(best, rel=CLOSE)
+
+
+def test_second_level_at_time_limit_has_engine_bound(engines: Callable[..., None]) -> None:
+    # As fast with both jobs as with job 0 alone, which takes both cores of either VM.
+    instance = Admission([[2]], [2, 2], [[1.0], [1.0]])  # type: ignore[arg-type]
+    start = Assignment([0, -1], [[2], [0]])  # type: ignore[arg-type]
+
+    def cut(program: Any, **asked: Any) -> EngineAnswer:
+        """It has proved that no more than 2 are served, and found one."""
+        done = solve_program(program, **asked)
+        return replace(
+            done, point=None, objective=None, status=Status.FEASIBLE, stop=Stop.TIME_LIMIT
+        )
+
+    engines(solve_program=cut)
+    outcome = optimal(instance, start=start, then="jobs")
+    first, second = outcome.certificate["levels"]
+    assert first["status"] == "optimal"
+    assert (second["value"], second["bound"], second["status"]) == (0.5, 1.0, "feasible")
+
+
+def random_tree(rng: np.random.Generator, jobs: int, types: int, depth: int) -> Any:
+    if depth == 0 or rng.random() < 0.3:
+        return rng.integers(0, 90, types).tolist()
+    sides = {name: random_tree(rng, jobs, types, depth - 1) for name in ("in", "out")}
+    return {"job": int(rng.integers(jobs)), **sides}
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_admission_proof_of_any_prices_and_trees_gives_valid_bound(seed: int) -> None:
+    instance, rng = admission(seed), np.random.default_rng(seed)
+    kinds = len(np.unique(instance.cores, axis=0))
+    step = {
+        "kind": "prices",
+        "jobs": rng.integers(0, 150, instance.jobs).tolist(),
+        "over": 10,
+        "kinds": [random_tree(rng, instance.jobs, instance.types, 4) for _ in range(kinds)],
+    }
+    [level] = admission_speed(case_of(instance, None, {}, [step]))
+    assert float(level.bound) >= most_total_speed(instance) * (1 - 1e-12)
+
+
+@cache
+def twelve_jobs() -> Proved:
+    """A proof with a tree for each kind of VM, and a gap of rounding."""
+    rng = np.random.default_rng([31, 2])
+    instance = uniform(machines=4, jobs=12, types=3, cores=6, threads=8, speed=10.0, rng=rng)
+    return proved(instance, "optimal")
+
+
+@pytest.mark.slow
+def test_hines_romano_comparison_i_is_certified_to_eight_digits() -> None:
+    proof = proved(read("admission/hines-romano-I"), "optimal")
+    assert 0 <= proof.bound - proof.value <= proof.value / 10**8
+
+
+def tree_of(proof: Document) -> Document:
+    """The first tree with a node."""
+    return next(tree for tree in proof["steps"][0]["kinds"] if isinstance(tree, dict))
+
+
+FORGERIES: dict[str, Any] = {
+    "a price below 0": put("steps", 0, "jobs", 0, to=-1),
+    "half a price": put("steps", 0, "jobs", 0, to="1/2"),
+    "a price without end": put("steps", 0, "jobs", 0, to=10**3999),
+    "a job too many": lambda p: p["steps"][0]["jobs"].append(0),
+    "over nothing": lambda p: p["steps"][0].update(over=0),
+    "over less than nothing": lambda p: p["steps"][0].update(over=-p["steps"][0]["over"]),
+    "a kind of VM left out": lambda p: p["steps"][0]["kinds"].pop(),
+    "a branch left out": lambda p: tree_of(p).pop("out"),
+    "a branch too many": lambda p: tree_of(p).update(maybe=tree_of(p)["in"]),
+    "an unknown job": lambda p: tree_of(p).update(job=10**6),
+    "half a job": lambda p: tree_of(p).update(job="1/2"),
+    "rents below 0": put("steps", 0, "kinds", 0, to=[-1, 0, 0]),
+    "rents of two cores": put("steps", 0, "kinds", 0, to=[0, 0]),
+    "a core used twice": put("witness", "cores", 0, to=lambda old: [2 * n for n in old]),
+    "half a core": put("witness", "cores", 0, 0, to="1/2"),
+    "fewer than no cores": put("witness", "cores", 0, 0, to=-1),
+    "nowhere with cores": lambda p: p["witness"]["machine"].__setitem__(
+        int(np.argmax(np.array(p["witness"]["machine"]) >= 0)), -1
+    ),
+    "an unknown VM": put("witness", "machine", 0, to=10**6),
+    "another VM from behind": put("witness", "machine", 0, to=-2),
+    "optimal": lambda p: p["claim"].update(claim_kind="optimal"),
+    "a higher value": lambda p: p["claim"].update(value=300),
+    "a lower bound": lambda p: p["claim"].update(bound=282),
+}
+
+
+@pytest.mark.sampled(2)
+@pytest.mark.parametrize("change", FORGERIES.values(), ids=FORGERIES)
+def test_forged_admission_proof_is_refused(change: Any) -> None:
+    twelve_jobs().refuses(change)
+
+
+def test_proof_of_most_jobs_has_job_level_and_speed_level() -> None:
+    proof = proved(read("admission/tiny"), "most-jobs")
+    assert proof.sentence.count("optimal") == 2
+    proof.refuses(lambda p: p["claim"].update(bound="1/2", value="1/2"), approved=True)

@@ -111,7 +111,7 @@ def test_manifest_without_pods_is_refused(tmp_path: Path, content: Any) -> None:
 
 @pytest.mark.parametrize("shape", ["", "cpu", "cpu=0", "cpu=x", "cpu=1,cpu=2", "disk=1", "gpu=1"])
 def test_advise_fit_refuses_invalid_pod_shapes(shape: str) -> None:
-    with refused(InvalidOption):
+    with refused(InvalidOption, shown=shape):
         with_shape(two_nodes(), shape, 1)
 
 

@@ -1,10 +1,10 @@
-"""What the API server and kube-scheduler make of a state: requests from limits, volumes of older
-drivers, owners, and pods of which the filters alone decide.
-"""
+"""What the API server and kube-scheduler make of a state, and the filters' verdicts."""
 
 from __future__ import annotations
 
+import gzip
 import json
+from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -13,18 +13,21 @@ import pytest
 from support.advice_further import claim, csi_node, uses, volume
 from support.advice_states import HOST, ZONE, listed, node, pod, spread, state
 from support.advice_words import lines_of, written
+from support.measured import DATA
 from support.messages import refused
 from support.terminal import run
 
+from cotenant.cluster.judge.scheduler_filters import Scheduler
 from cotenant.cluster.plan.buy import buy
 from cotenant.cluster.plan.drain import drain
 from cotenant.cluster.plan.fit import fit
 from cotenant.cluster.plan.nodes import advise
 from cotenant.cluster.report.emit import emit
 from cotenant.cluster.state.fields import Fields
-from cotenant.cluster.state.kubernetes import requests_of
+from cotenant.cluster.state.kubernetes import kubernetes_state, requests_of
 from cotenant.cluster.state.node_types import daemon_pods, read_types
 from cotenant.cluster.state.reading import read_state
+from cotenant.cluster.state.state import ClusterState
 from cotenant.instances.problem.errors import InvalidFile
 
 # requests
@@ -254,3 +257,45 @@ def test_buy_adds_nodes_until_min_domains_is_met(tmp_path: Path) -> None:
     for given, number in ((read, 6), (replace(read, nodes=()), 3)):
         found = buy(given, read_types(given, types))
         assert (found.bought, len(found.arrivals)) == ({"t": number}, 12)
+
+
+VERDICTS = DATA / "cases" / "clusters" / "scheduler-verdicts.jsonl.gz"
+
+
+def verdicts(read: ClusterState, name: str) -> dict[str, bool | None]:
+    """Whether each node takes a pod; None where a constraint that is not read decides."""
+    scheduler = Scheduler(read)
+    number = next(n for n, pod in enumerate(read.pods) if pod.name == name)
+    loose = any(
+        term.has_unsupported_selector
+        for pod in read.pods
+        for term in (*pod.pod_anti_affinity, *pod.pod_affinity)
+    )
+    unsure = {"anti-affinity", "affinity"} if loose else set[str]()
+    found: dict[str, bool | None] = {}
+    for each in read.nodes:
+        why = scheduler.refusals(number, each.name)
+        open_ = None if read.pods[number].undecided else True
+        found[each.name] = open_ if not why else False if set(why) - unsure else None
+    return found
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not VERDICTS.is_file(), reason="no verdicts of kube-scheduler in COTENANT_DATA")
+def test_filters_agree_with_kube_scheduler_verdicts() -> None:
+    tally: Counter[str] = Counter()
+    with gzip.open(VERDICTS, "rt", encoding="utf-8") as lines:
+        for line in lines:
+            case: dict[str, Any] = json.loads(line)
+            read = kubernetes_state({"state.json": case["state"]})
+            found = verdicts(read, case["pod"])
+            assert all(found[name] in (takes, None) for name, takes in case["takes"].items())
+            if None not in found.values():
+                tally["equal"] += 1
+            elif "namespaceSelector" in line:
+                tally["not known: namespaceSelector"] += 1
+            else:
+                tally["not known"] += 1
+    assert tally["not known"] == 0
+    assert tally["equal"] >= 392, tally
+    assert sum(tally.values()) == 400

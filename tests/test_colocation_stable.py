@@ -1,6 +1,4 @@
-"""Fewest blocking pairs, then least penalty: every layer against brute force, and the theory it
-rests on.
-"""
+"""Fewest blocking pairs, then least penalty, against brute force; usable pairs of types."""
 
 from __future__ import annotations
 
@@ -20,9 +18,12 @@ from cotenant.instances.colocation.generators import (
     population,
     score_preferences,
 )
+from cotenant.models.colocation import gain_sets, stable_program
+from cotenant.solvers.colocation.first_phase import usable_pairs
 from cotenant.solvers.colocation.stable import stable
 from cotenant.solvers.colocation.stable_routes import StableLimits
 from cotenant.solvers.colocation.to_roommates import lists_of_agents
+from cotenant.solvers.engines import solve_program
 from cotenant.solvers.outcome import Status, Stop
 from cotenant.solvers.roommates import ranks_from_cost
 
@@ -168,3 +169,42 @@ def test_stable_with_killed_decision_process_returns_incumbent_at_time_limit(
     ended = stable(_in_need_of_a_decision(), time_limit=60, limits=CHILDREN)
     assert (ended.status, ended.stop, ended.bound) == (Status.FEASIBLE, Stop.TIME_LIMIT, 0.0)
     assert ended.solution is not None
+
+
+def least_penalty(instance: Colocation, most: int, alpha: float = 0.0, mode: Any = None) -> float:
+    """The least mean penalty of the program over the pairs that are left; inf for none."""
+    mode = mode or ALPHA_MODES[0]
+    keep = usable_pairs(instance, gain_sets(instance, alpha, mode), most)
+    if keep is None:
+        return np.inf
+    program = stable_program(instance, alpha, mode, one=most == 1, keep=keep)
+    found = solve_program(program.program)
+    return np.inf if found.bound is None else found.bound / instance.agents
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("cases", ranges(800, 25, 100))
+@pytest.mark.parametrize("most", [0, 1])
+def test_usable_pairs_include_all_pairs_of_pairings_with_few_blocking_pairs(
+    cases: range, most: int, reference: Any
+) -> None:
+    some, ruled_out = 0, 0
+    for index, instance in enumerate(colocations(cases)):
+        alpha, mode = [0.0, 0.0, 0.1][index % 3], ALPHA_MODES[index % len(ALPHA_MODES)]
+        keep = usable_pairs(instance, gain_sets(instance, alpha, mode), most)
+        kinds, used = reference.agents_of(instance), np.zeros_like(instance.allowed)
+        least = np.inf
+        for partner in reference.pairings(instance):
+            if reference.blocking(instance, partner, alpha, mode) <= most:
+                least = min(least, reference.mean_penalty(instance, partner))
+                for i, j in enumerate(partner):
+                    if j >= 0:
+                        used[kinds[i], kinds[j]] = True
+        assert least_penalty(instance, most, alpha, mode) == pytest.approx(least, abs=1e-8)
+        if keep is None:
+            assert np.isinf(least)
+        else:
+            assert not (used & ~keep).any()
+            ruled_out += int((instance.allowed & ~keep).sum())
+        some += np.isfinite(least)
+    assert min(some, ruled_out) > 0

@@ -183,7 +183,7 @@ def test_game_values_are_read_as_exact_decimals() -> None:
     ids=lambda given: str(given)[:30],
 )
 def test_invalid_games_are_refused(values: list[Any], division: list[Any] | None) -> None:
-    with refused(InvalidOption):
+    with refused(InvalidOption, shown=len(values)):
         nucleolus(values) if division is None else in_core(values, division)
 
 

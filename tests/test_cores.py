@@ -44,7 +44,7 @@ def test_number_of_cores_respects_environment_variable(monkeypatch: pytest.Monke
     assert cores() == 16
     for text in ("0", "-1", "two", "1.5"):
         monkeypatch.setenv(VARIABLE, text)
-        with refused(InvalidOption):
+        with refused(InvalidOption, shown=text):
             cores()
 
 

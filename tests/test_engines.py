@@ -1,12 +1,14 @@
-"""The seam to the solver libraries: they share a process, agree, stop when told, and are never
-believed on their word.
-"""
+"""Solver libraries: agreement, limits, checked claims, child processes and silenced output."""
 
 from __future__ import annotations
 
+# mypy: disable-error-code="union-attr,index,no-any-return,dict-item"
+import math
+import os
 import subprocess
 import sys
 import threading
+import time
 from fractions import Fraction
 from itertools import product
 
@@ -20,14 +22,17 @@ from cotenant.instances.problem import EngineError
 from cotenant.models.program import LinearProgram, ProgramBuilder, from_pyomo
 from cotenant.solvers.engines import (
     WarmStartedProgram,
+    call_in_subprocess,
     highs,
     solve_convex,
     solve_cp_sat,
+    solve_in_subprocess,
     solve_program,
     solve_refined,
 )
 from cotenant.solvers.engines.answer import EngineAnswer, settle
 from cotenant.solvers.engines.cpsat import WholeProgram
+from cotenant.solvers.engines.silence_c_stdout import _streams
 from cotenant.solvers.outcome import Clock, Status, Stop
 
 TOGETHER = """
@@ -420,3 +425,129 @@ def test_large_program_at_expired_time_limit_is_not_loaded(engine: str) -> None:
         assert (answer.status, answer.stop, answer.bound) == (status, Stop.TIME_LIMIT, None)
         assert answer.objective == (0.0 if status is Status.FEASIBLE else None)
         approved(answer.message)
+
+
+def knapsack():
+    row = ([3.0, 4.0, 2.0], -math.inf, 6.0)
+    return program_of(3, row, upper=1.0, cost=[-4.0, -5.0, -3.0], integer=True)
+
+
+@pytest.mark.slow
+def test_engine_in_child_process_has_same_answer() -> None:
+    here, apart = solve_program(knapsack()), solve_in_subprocess(knapsack(), time_limit=30)
+    assert apart.status is here.status is Status.OPTIMAL
+    assert apart.objective == here.objective == apart.bound == -8.0
+    assert apart.point.tolist() == here.point.tolist()
+
+
+@pytest.mark.slow
+def test_engine_process_beyond_limit_is_killed() -> None:
+    begin = time.perf_counter()
+    assert call_in_subprocess(time.sleep, 900, hard_limit=0.5) is None
+    assert time.perf_counter() - begin < 600
+
+
+def test_killed_engine_process_is_not_awaited(monkeypatch) -> None:
+    """It was given two seconds to leave by itself, beyond every limit."""
+    waits = []
+    wait = subprocess.Popen.wait
+
+    def waited(process, timeout=None):
+        waits.append(timeout)
+        return wait(process, timeout)
+
+    monkeypatch.setattr(subprocess.Popen, "wait", waited)
+    assert call_in_subprocess(time.sleep, 60, hard_limit=0.1) is None
+    assert waits
+    assert set(waits) == {None}
+
+
+def test_killed_engine_has_status_unknown(engines) -> None:
+    engines(call_in_subprocess=lambda *_, **__: None)
+    answer = solve_in_subprocess(knapsack(), time_limit=1)
+    assert (answer.status, answer.stop, answer.point) == (Status.UNKNOWN, Stop.TIME_LIMIT, None)
+
+
+def test_dead_engine_process_is_an_error_with_stderr() -> None:
+    with refused(EngineError):
+        call_in_subprocess(os._exit, 3)
+    with refused(EngineError):
+        call_in_subprocess(divmod, 1, 0)
+
+
+needs_glibc = pytest.mark.skipif(
+    _streams() is None, reason="this C library's streams cannot be pointed elsewhere"
+)
+
+LINE_OF_HIGHS = """
+import numpy as np
+from cotenant.models.program import ProgramBuilder
+from cotenant.solvers.engines import solve_program
+builder = ProgramBuilder()
+x = builder.columns(7, upper=6.0, cost=[2.0, -4.0, -4.0, 3.0, -6.0, 1.0, -5.0], integer=True)
+builder.row(x[[1, 4, 5, 6]], np.array([2.0, -5.0, -1.0, 5.0]), upper=-3.0)
+print(solve_program(builder.build()).objective)
+"""
+
+LOG_OF_CP_SAT = """
+import ctypes
+from ortools.sat.python import cp_model
+from cotenant.solvers.engines import solve_cp_sat
+model = cp_model.CpModel()
+model.minimize(model.new_int_var(7, 9, "x"))
+solve = cp_model.CpSolver.solve
+def logged(*given):
+    ctypes.CDLL(None).perror(b"Infeasible LNS solution!")
+    return solve(*given)
+cp_model.CpSolver.solve = logged
+print(solve_cp_sat(model).objective)
+"""
+
+GUARD = """
+import ctypes, sys, threading
+from cotenant.solvers.engines.silence_c_stdout import c_output_nowhere
+library = ctypes.CDLL(None)
+def say(text):
+    library.puts(text.encode())
+    library.perror(text.encode())
+    library.fflush(None)
+say("before")
+with c_output_nowhere():
+    say("stray")
+    print("python's own", flush=True)
+    outer = c_output_nowhere()
+    outer.__enter__()
+say("stray too")  # a run that Ctrl-C gave up is still going on
+outer.__exit__(None, None, None)
+say("after")
+"""
+
+
+def run(script: str) -> tuple[list[str], list[str]]:
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True, timeout=600
+    )
+    return done.stdout.splitlines(), done.stderr.splitlines()
+
+
+@pytest.mark.slow
+@needs_glibc
+def test_silencing_drops_only_c_output_and_restores_stream() -> None:
+    out, err = run(GUARD)
+    assert out == ["before", "python's own", "after"]
+    assert [line.partition(":")[0] for line in err] == ["before", "after"]
+
+
+@pytest.mark.slow
+@needs_glibc
+def test_cp_sat_log_is_never_printed() -> None:
+    assert run(LOG_OF_CP_SAT) == (["7.0"], [])
+
+
+@pytest.mark.slow
+@needs_glibc
+def test_highs_banner_is_never_printed() -> None:
+    assert run(LINE_OF_HIGHS) == (
+        ["-99.0"],
+        [],
+    )  # 24 + 24 + 36 + 15, all but the last at its upper bound

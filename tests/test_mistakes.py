@@ -1,19 +1,40 @@
-"""Mistakes on the command line: each is refused before any work, with the field or option, the value
-seen, and what to do instead.
-"""
+"""Mistakes in commands and calls: each is refused with field, value seen and cure."""
 
 from __future__ import annotations
 
-import json
-from pathlib import Path
+import gzip
 
+# mypy: disable-error-code="call-arg"
+import io
+import json
+import os
+import re
+import subprocess
+import sys
+import zlib
+from collections.abc import Callable, Iterator
+from contextlib import chdir
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas
 import pytest
-from support.messages import approved
+from support.messages import approved, refused
 from support.terminal import run
+from typer.testing import CliRunner
 
 import cotenant
+from cotenant.cli.commands import app, command_tree
 from cotenant.cluster.state import reading
+from cotenant.instances.admission import Admission
+from cotenant.instances.colocation import Colocation
+from cotenant.instances.colocation.formats import penalty_csv
+from cotenant.instances.market import Market
+from cotenant.instances.packing import Packing
+from cotenant.instances.problem import CotenantError, InvalidFile, InvalidInstance, InvalidOption
 from cotenant.instances.problem.reading import LIMIT_VARIABLE
+from cotenant.solvers.roommates import irving, ranks_from_lists
 
 OWN = "def boom(instance):\n    raise ValueError('oops')\n"
 VMS = "name,cpu,mem\nv1,1,2\nv2,1,2\n"
@@ -56,13 +77,13 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 FROM_VMS = "--from vms-csv --out x.json -o"
-TINY = "colocation/tiny"
+TINY_NAME = "colocation/tiny"
 
 MISTAKES: list[tuple[str, tuple[str, ...]]] = [
     ("convert pen.csv --out x.json", ("'--from'", "FORMAT", "penalty-csv", "temporal-bin-packing")),
-    (f"solve {TINY}", ("'--method'", "optimal, stable, fair")),
+    (f"solve {TINY_NAME}", ("'--method'", "optimal, stable, fair")),
     ("solve none.json", ("'--method'", "module:function")),
-    (f"prove {TINY} --out p.json", ("'--method'", "one of optimal")),
+    (f"prove {TINY_NAME} --out p.json", ("'--method'", "one of optimal")),
     ("compare pen.csv", ("pen.csv is not JSON", "cotenant convert pen.csv --from", "penalty-csv")),
     ("compare game.csv", ("looks like a table", "`cotenant analyze core game.csv` divides")),
     ("solve preferences.csv -m SR", ("looks like a table", "cotenant convert preferences.csv")),
@@ -98,17 +119,17 @@ MISTAKES: list[tuple[str, tuple[str, ...]]] = [
     (f"convert vms.csv {FROM_VMS} hosts=cost.csv", ("'0.384'", "whole column by 1000: 384")),
     (f"convert milli.csv {FROM_VMS} hosts=once.csv", ("'500m'", "without unit: 0.5")),
     (f"convert giga.csv {FROM_VMS} hosts=once.csv", ("'8G'", "without unit: 8", "one unit")),
-    (f"solve {TINY} -m optimal --time-limit 5s", ("'5s'", "(seconds)", "without unit: 5")),
-    (f"solve {TINY} -m optimal --time-limit=2min", ("'2min'", "(seconds)", "without unit: 120")),
-    (f"solve {TINY} -m optimal --time-limit two", ("--time-limit is 'two'", "(seconds)")),
-    (f"compare {TINY} -m GR --seeds two", ("--seeds is 'two'", "a whole number")),
-    (f"solve {TINY} -m GR --format latex --width 8.5cm", ("centimeters", "without unit: 8.5")),
+    (f"solve {TINY_NAME} -m optimal --time-limit 5s", ("'5s'", "(seconds)", "without unit: 5")),
+    (f"solve {TINY_NAME} -m optimal --time-limit=2min", ("'2min'", "(seconds)", "without unit: 120")),
+    (f"solve {TINY_NAME} -m optimal --time-limit two", ("--time-limit is 'two'", "(seconds)")),
+    (f"compare {TINY_NAME} -m GR --seeds two", ("--seeds is 'two'", "a whole number")),
+    (f"solve {TINY_NAME} -m GR --format latex --width 8.5cm", ("centimeters", "without unit: 8.5")),
     ("measure jobs.toml --store lab.db --half-width 5%", ("'5%'", "a share", "unit: 0.05")),
-    (f"solve {TINY} -m GR -o alpha=5%", ("alpha is '5%'", "without unit: 0.05")),
-    (f"solve {TINY} -m GR,CO", ("'GR,CO'", "Repeat -m: -m GR -m CO")),
-    (f"compare {TINY} -m GR,CO", ("'GR,CO'", "Repeat -m: -m GR -m CO")),
-    (f"solve {TINY} -m own_mistake.py:boom", ("is a file", "write own_mistake:boom")),
-    (f"compare {TINY} -m own_mistake.boom", ("module:function", "own_mistake:boom")),
+    (f"solve {TINY_NAME} -m GR -o alpha=5%", ("alpha is '5%'", "without unit: 0.05")),
+    (f"solve {TINY_NAME} -m GR,CO", ("'GR,CO'", "Repeat -m: -m GR -m CO")),
+    (f"compare {TINY_NAME} -m GR,CO", ("'GR,CO'", "Repeat -m: -m GR -m CO")),
+    (f"solve {TINY_NAME} -m own_mistake.py:boom", ("is a file", "write own_mistake:boom")),
+    (f"compare {TINY_NAME} -m own_mistake.boom", ("module:function", "own_mistake:boom")),
     ("reproduce accelerators-policies", ("throughputs=PATH", "--data FOLDER", "--list")),
 ]  # fmt: skip
 
@@ -155,3 +176,259 @@ def test_convert_command_describes_the_converted_instance(
     (files / "chain.json").write_text(json.dumps({"a": ["b"], "b": ["a", "c"], "c": ["b"]}))
     done = run("convert", "chain.json", "--from", "preferences", "--out", "c.json")
     approved(done.stdout)
+
+
+TINY = cotenant.read("colocation/tiny", cotenant.Colocation)
+GREEDY = cotenant.solve(TINY, "GR")
+
+
+def frame(text: str, **options: Any) -> pandas.DataFrame:
+    return pandas.read_csv(io.StringIO(text), **options)
+
+
+def pairs(text: str) -> Colocation:
+    return Colocation.from_frame(frame(text, index_col=0))
+
+
+HOST = frame("host,cpu\nh,8\n", index_col=0)
+
+IN_PYTHON: list[Callable[[], object]] = [
+    lambda: cotenant.solve(TINY, "stable", timelimit=3),
+    lambda: cotenant.solve(TINY),
+    lambda: cotenant.solve(7, "GR"),
+    lambda: cotenant.solve(TINY, "stable", 3),
+    lambda: cotenant.compare([TINY], ["GR"], seed=1),
+    lambda: Colocation(penalty=[[0, 1], [1, 0]], counts=[1, 1]),
+    lambda: Colocation.from_frame(frame("job,a,b\na,0,.1\nb,.2,0\n")),
+    lambda: Packing.from_frame(frame("vm,cpu\nweb,2\n"), capacity=HOST),
+    lambda: Packing.from_frame(frame("vm,cpu\nweb,500m\n", index_col=0), capacity=HOST),
+    lambda: pairs("job,a,b\na,0,10 %\nb,.2,0\n"),
+    lambda: pairs("job,a,b\na,0,25\nb,.2,0\n"),
+    lambda: pairs("job,a,b\na,0,.1\n,.2,0\n"),
+    lambda: pairs("job,a,bb\na,0,.1\nb,.2,0\n"),
+    lambda: Colocation.from_frame(pandas.DataFrame([[0.0]], ["a"], ["a"]), count={"a": "two"}),
+    lambda: Market.from_frame(frame("user,server,parallel_fraction,work\nann,s,90%,1\n"), capacity=pandas.Series({"s": 4})),
+    lambda: Market.from_frame(frame("user,server,parallel_fraction,work\nann,s,.9,1\n"), capacity=4),
+    lambda: Admission.from_frame(frame("job,fast\nj,2 GHz\n", index_col=0), cores=frame("vm,fast\nv,2\n", index_col=0), threads=1),
+    lambda: cotenant.write(GREEDY, "f.json"),
+    lambda: cotenant.check(TINY, GREEDY),
+    lambda: cotenant.plot(GREEDY, TINY),
+    lambda: cotenant.read("colocation/tiny", "colocation"),  # type: ignore[call-overload]
+    lambda: cotenant.read("pen.csv"),
+    lambda: cotenant.read("rows.jsonl"),
+    lambda: cotenant.read("pods.json"),
+    lambda: cotenant.read_all("colocation/tiny"),
+    lambda: ranks_from_lists({"ann": [["bob", "cat"]], "bob": [], "cat": []}),
+    lambda: ranks_from_lists([["bob"], ["ann"]]),
+    lambda: irving([[1], [1, 2]]),
+]  # fmt: skip
+
+
+@pytest.fixture
+def first_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Files of other kinds than those that are asked for, in the current folder."""
+    monkeypatch.chdir(tmp_path)
+    Path("pen.csv").write_text("job,a,b\na,0,.1\nb,.2,0\n")
+    row = json.dumps({"key": "k", "method": "GR", "metrics": {}}) + "\n"
+    Path("rows.jsonl").write_text(row * 2)
+    Path("pods.json").write_text('{"kind": "Pod", "apiVersion": "v1"}\n' * 2)
+    return tmp_path
+
+
+@pytest.mark.parametrize("call", IN_PYTHON, ids=range(len(IN_PYTHON)))
+def test_errors_of_wrong_calls_name_argument_and_cure(
+    call: Callable[[], object], first_files: Path
+) -> None:
+    with refused(CotenantError) as caught:
+        call()
+    assert len(str(caught.value)) < 400
+
+
+def test_plot_is_saved_in_the_format_of_the_file_name(tmp_path: Path) -> None:
+    shown = cotenant.plot(TINY, GREEDY)
+    for name, start in (("x.png", b"\x89PNG"), ("x.pdf", b"%PDF"), ("x.svg", b"<?xml")):
+        (file,) = shown.save(tmp_path / name)
+        assert (file, file.read_bytes()[: len(start)]) == (tmp_path / name, start)
+    assert [path.suffix for path in shown.save(tmp_path / "folder")] == [".pdf", ".png"]
+    with refused(InvalidOption):
+        shown.save(tmp_path / "x.jpg")
+    assert not (tmp_path / "x.jpg").exists()
+
+
+def test_colocation_from_frame_reads_slowdowns_and_refuses_missing_pairs() -> None:
+    frame = pandas.DataFrame([[2.0, 1.25], [np.nan, 4.0]], index=["a", "b"], columns=["a", "b"])
+    found = Colocation.from_frame(frame, count=2, slowdown=True, missing="forbid")
+    assert found.penalty.tolist() == [[0.5, 0.2], [np.inf, 0.75]]
+    negative = frame.replace(4.0, -4.0)
+    for given, slowdown in ((frame, False), (frame, True), (negative, True)):
+        with refused(InvalidInstance):
+            Colocation.from_frame(given, count=2, slowdown=slowdown)
+
+
+@pytest.mark.parametrize("slowdown", [1.1, 0.98])
+def test_error_for_slowdowns_given_as_penalties_names_right_reader(
+    slowdown: float, tmp_path: Path
+) -> None:
+    path = tmp_path / "s.csv"
+    path.write_text(f"job,a,b\na,1.5,1.25\nb,{slowdown},1.5\n")
+    arguments = ["convert", str(path), "--from", "penalty-csv", "--out", str(tmp_path / "x.json")]
+    typed = str(CliRunner().invoke(app, arguments).exception)
+    with refused(InvalidFile) as caught:
+        penalty_csv(path)
+    assert ("--from slowdown-csv" in typed, "slowdown_csv" in typed) == (True, False)
+    assert ("slowdown_csv" in str(caught.value), "slowdown-csv" in str(caught.value)) == (
+        True,
+        False,
+    )
+
+
+_FOREIGN = re.compile(
+    r"Traceback|click|pydantic|numpy|pandas|orjson|yaml\.|Warning|NoneType|codec|utf-8'|site-packages"
+)
+"""Words of libraries and of Python that no user should read."""
+
+
+def _commands(command: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Any]]:
+    inner = getattr(command, "commands", None)
+    if not inner:
+        yield path, command
+    for name, each in (inner or {}).items():
+        yield from _commands(each, (*path, name))
+
+
+COMMANDS = dict(_commands(command_tree()))
+"""Every command, by its words."""
+
+
+def _ids(path: tuple[str, ...]) -> str:
+    return " ".join(path)
+
+
+@pytest.mark.parametrize("path", COMMANDS, ids=_ids)
+def test_error_for_option_without_value_names_its_values(path: tuple[str, ...]) -> None:
+    options = [
+        name
+        for each in COMMANDS[path].params
+        if each.opts[0].startswith("-") and not each.is_flag
+        for name in each.opts
+    ]
+    for name in options:
+        done = run(*path, name)
+        assert done.returncode == 2, (name, done.stdout)
+        (line,) = (each for each in done.stderr.splitlines() if not each.startswith("loading"))
+        assert line.startswith(f"Error: {name} has no value;"), line
+
+
+def _wrong_files(folder: Path) -> list[Path]:
+    """One of each kind: picture, folder, nothing, other JSON, YAML, CSV, binary, compressed."""
+    picture = b"\x89PNG\r\n\x1a\n" + zlib.compress(bytes(range(256)))
+    contents = {
+        "picture.png": picture,
+        "picture.json": picture,
+        "empty.json": b"",
+        "other.json": b'{"a": [1, {"b": null}]}',
+        "list.json": b"[[1, 2], [3]]",
+        "number.json": b"NaN",
+        "page.yaml": b"a:\n  - b: c\n - d\n",
+        "table.csv": b"x,y\n1,2\n3,\n",
+        "binary.bin": bytes(range(256)) * 4,
+        "whole.json.gz": gzip.compress(b'{"kind": "List"}'),
+        "cut.json.gz": gzip.compress(b'{"kind": "List"}' * 50)[:30],
+        "no.json.gz": b"not compressed",
+    }
+    for name, content in contents.items():
+        (folder / name).write_bytes(content)
+    (folder / "folder").mkdir()
+    return [*(folder / name for name in contents), folder / "folder"]
+
+
+_GOOD = {
+    "file": "colocation/tiny", "files": "colocation/tiny", "instance": "colocation/tiny",
+    "method": "optimal", "states": "state/shop", "problem": "market", "form": "csv", "job": "1",
+    "shell": "bash", "out": "{folder}/out",
+}  # fmt: skip
+"""What a command gets for what it needs beside the wrong file, by the parameter's name; a file that
+is not there for any other.
+"""
+
+_MAKERS = {("new", "problem"), ("warm",)}
+"""They write into the checkout, or compile for minutes; neither reads a file."""
+
+_OF_OPTIONS = ("picture.json", "folder")
+"""Wrong files that options are tried with: many of them name what is written."""
+
+
+def _line(path: tuple[str, ...], wrong: Path, place: int) -> list[str]:
+    """The command with a wrong file as its parameter at a place, and what else it needs."""
+    line = [*path]
+    for number, each in enumerate(COMMANDS[path].params):
+        value = _GOOD.get(each.name, "{folder}/absent").format(folder=wrong.parent)
+        if number == place or each.required:
+            option = [each.opts[0]] if each.opts[0].startswith("-") else []
+            line += [*option, str(wrong) if number == place else value]
+    return [*line, "-m", "GR"] if path == ("compare",) else line  # one method is quick
+
+
+_TRIED = [
+    pytest.param(path, place, id=f"{_ids(path)} {each.opts[0]}")
+    for path, command in COMMANDS.items()
+    for place, each in enumerate(command.params)
+    if path not in _MAKERS and not (each.opts[0].startswith("-") and each.is_flag)
+]
+"""Every argument and every option with a value, of every command."""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("path", "place"), _TRIED)
+def test_wrong_file_in_any_argument_is_refused_with_message(
+    path: tuple[str, ...], place: int, tmp_path: Path
+) -> None:
+    option = COMMANDS[path].params[place].opts[0].startswith("-")
+    for wrong in _wrong_files(tmp_path):
+        if option and wrong.name not in _OF_OPTIONS:
+            continue
+        with chdir(tmp_path):
+            done = run(*_line(path, wrong, place))
+        assert option or done.returncode, (wrong.name, done.stdout)
+        assert not (found := _FOREIGN.search(done.stderr)), (wrong.name, found, done.stderr)
+
+
+def test_method_of_another_problem_is_refused_by_problem() -> None:
+    done = run("solve", "colocation/tiny", "-m", "fisher")
+    assert done.returncode == 2
+    said = "error: 'fisher' is a method of market, this is colocation; methods of colocation: opti"
+    assert done.stderr.startswith(said)
+
+
+@pytest.mark.parametrize("words", [("solve", "-m", "optimal"), ("compare",)], ids=_ids)
+def test_error_for_method_option_without_dash_o_names_cure(words: tuple[str, ...]) -> None:
+    done = run(words[0], "colocation/tiny", *words[1:], "machines=3")
+    assert done.returncode == 2
+    assert done.stderr.endswith("an option of a method is written -o machines=3\n")
+
+
+_LOADED = """
+import atexit, sys
+heavy = {"highspy", "ortools", "cvxpy", "pandas", "numba", "scipy"}
+atexit.register(lambda: print(sorted(heavy & set(sys.modules))))
+from cotenant.cli.commands import run
+sys.exit(run())
+"""
+
+
+def _loaded_by(*line: str) -> tuple[int, str]:
+    """The exit code of a command line, and the heavy libraries that it loaded."""
+    done = subprocess.run(
+        [sys.executable, "-c", _LOADED, *line],
+        capture_output=True, text=True, check=False, env=dict(os.environ),
+    )  # fmt: skip
+    return done.returncode, done.stdout.splitlines()[-1]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("path", "place"), [each for each in _TRIED if not each.values[1]])
+def test_wrong_first_file_is_refused_before_a_solver_is_loaded(
+    path: tuple[str, ...], place: int, tmp_path: Path
+) -> None:
+    (wrong := tmp_path / "picture.json").write_bytes(b"\x89PNG")
+    assert _loaded_by(*_line(path, wrong, place)) == (2, "[]")

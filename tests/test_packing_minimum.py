@@ -1,6 +1,4 @@
-"""Fewest and cheapest servers: brute force, the numbers a proof rests on, several exact routes,
-published optima, and what an engine or a search cut short may claim.
-"""
+"""Fewest and cheapest servers: brute force, columns, annealing, proofs, published optima."""
 
 # mypy: disable-error-code="union-attr,index,no-any-return,dict-item,arg-type"
 
@@ -8,6 +6,7 @@ from __future__ import annotations
 
 import contextlib
 import csv
+import itertools
 from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
@@ -17,6 +16,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import scipy.sparse
 from support.messages import refused
 from support.oracles import packing as brute
 from support.seeds import numbers, seeds
@@ -27,10 +27,13 @@ from cotenant.catalog import functions
 from cotenant.instances.packing import Packing, Placement, check
 from cotenant.instances.packing.formats import azure_vm, vbp
 from cotenant.instances.problem import InvalidInstance, NoSolution
+from cotenant.models.program import ProgramBuilder
 from cotenant.solvers.distinct_rows import distinct_rows
-from cotenant.solvers.engines import EngineAnswer
+from cotenant.solvers.engines import EngineAnswer, solve_program
+from cotenant.solvers.interior_point import central_point
 from cotenant.solvers.outcome import Clock, Status, Stop
 from cotenant.solvers.packing import gap_closing, minimum
+from cotenant.solvers.packing.annealing import anneal_steps
 from cotenant.solvers.packing.assignment import ModelLimits, cp_sat
 from cotenant.solvers.packing.bounds import (
     best_bound,
@@ -38,6 +41,8 @@ from cotenant.solvers.packing.bounds import (
     large_items_bound,
     volume_bound,
 )
+from cotenant.solvers.packing.fitting import decreasing, fit
+from cotenant.solvers.packing.gap_closing import answer_at
 from cotenant.solvers.packing.generation import Prices, Relaxation, generate
 from cotenant.solvers.packing.minimum import _columns, _whole_parts, min_cost, min_servers
 from cotenant.solvers.packing.patterns import Pool, price_patterns
@@ -397,3 +402,120 @@ def test_min_servers_of_many_small_vms_ends_within_time_limit() -> None:
         assert outcome.bound <= outcome.solution.servers
         assert outcome.trace[-1][0] < 100
         assert instance is two or outcome.bound == 150
+
+
+@pytest.mark.parametrize("seed", seeds(100, 4))
+def test_interior_point_equals_simplex(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    rows, columns = int(rng.integers(2, 9)), int(rng.integers(10, 40))
+    table = rng.integers(0, 4, size=(rows, columns)) + np.eye(rows, columns, dtype=int)
+    right, cost = rng.integers(1, 9, size=rows).astype(float), rng.uniform(1, 5, size=columns)
+    matrix = scipy.sparse.csr_array(np.hstack([table.astype(float), -np.eye(rows)]))
+    full = np.concatenate([cost, np.zeros(rows)])
+    found = central_point(matrix, right, full, 1e-9, lambda: False)
+    builder = ProgramBuilder()
+    item, place = np.nonzero(table)
+    variables = builder.columns(columns, cost=cost, upper=np.inf)
+    builder.sums(rows, (item, variables[place], table[item, place]), lower=right)
+    assert found is not None
+    assert found.value == pytest.approx(solve_program(builder.build()).objective, rel=1e-7)
+    assert (found.point > 0).all()
+    assert (matrix.T @ found.multipliers <= full + 1e-6).all()
+    assert central_point(matrix, right, full, 1e-9, lambda: True) is None
+
+
+@pytest.mark.parametrize("seed", seeds(100, 4))
+def test_pricing_patterns_of_least_reduced_cost_equal_enumeration(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    problem = presolve(brute.random_requests(rng, 1, 8), costs=False)
+    profit = rng.integers(0, 50, size=problem.types)
+    every = [
+        np.array(counts)
+        for counts in itertools.product(*(range(int(number) + 1) for number in problem.request))
+        if (np.array(counts) @ problem.demand <= problem.capacity[0]).all()
+    ]
+    worth = np.array([int(row @ profit) for row in every])
+    least = int(worth.max()) * 2 // 3
+    priced = price_patterns(problem, 0, profit, least, spread=True, keep=1000)
+    assert priced.exact
+    assert priced.best == max(int(worth.max()), least)
+    values = priced.patterns @ profit
+    assert (values > least).all()
+    assert list(values) == sorted(values)
+    assert worth.max() <= least or values[-1] == worth.max()
+    # what half as far above as the best has of a type, is among them
+    for i in np.flatnonzero(profit):
+        top = max(int(w) for w, row in zip(worth, every, strict=True) if row[i])
+        if top > least + (int(worth.max()) - least) // 2:
+            assert values[priced.patterns[:, i] > 0].max() == top
+
+
+@pytest.mark.parametrize("seed", seeds(60, 4))
+def test_integer_program_over_all_patterns_is_exact(seed: int) -> None:
+    instance = brute.random_requests(np.random.default_rng(seed), 1, 8)
+    problem, truth = presolve(instance, costs=False), brute.fewest(instance)
+    if truth is None:
+        return
+    prices = generate(problem, Pool(problem.types), Clock(), upper=None).prices
+    limits = {"most": 1000, "nodes": 10**6}
+    counts, _ = answer_at(problem, prices, truth, 10.0, **limits)
+    assert counts is not None
+    assert len(counts[1]) <= truth
+    assert (counts[0].sum(axis=0) == problem.request).all()
+    assert answer_at(problem, prices, truth - 1, 10.0, **limits) == (None, True)
+
+
+def cut_up(bins: int, resources: int, seed: int, **fields: object) -> Packing:
+    """VMs that servers of room 60 were cut into, for servers of room 63: as many hold them."""
+    rng = np.random.default_rng(seed)
+    demand = []
+    for _ in range(bins):
+        cuts = np.sort(rng.integers(0, 61, size=(resources, 3)), axis=1)
+        ends = np.column_stack([np.zeros(resources, int), cuts, np.full(resources, 60)])
+        demand += np.diff(ends, axis=1).T.tolist()
+    rows = [row for row in demand if any(row)]
+    given = {"capacity": [[63] * resources], "demand": rows, "request": [1.0] * len(rows)}
+    return Packing(**{**given, **fields})  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("resources", [2, 3])
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {},
+        {"capacity": [[63] * 3, [75] * 3], "servers": [3.0, np.inf], "cost": [2, 3]},
+    ],
+)
+def test_annealing_answer_is_feasible_and_below_first_fit(
+    resources: int, fields: dict[str, list[object]]
+) -> None:
+    if fields:
+        fields = {**fields, "capacity": [row[:resources] for row in fields["capacity"]]}  # type: ignore[index]
+    instance = cut_up(8, resources, 4 - resources, **fields)
+    problem = presolve(instance, costs=True)
+    search = PortfolioState(problem, Clock(), np.random.default_rng(0))
+    search.offer(fit(problem, decreasing(problem)), "FFD")
+    before, patterns = search.value, len(search.pool)
+    search.raise_bound(8, "by hand")
+    for effort in (1.0, 3.0):
+        anneal_steps(search, effort, None)
+    assert search.value < before
+    assert search.found_by == "annealing"
+    assert search.best is not None
+    placement = problem.placement(*search.best)
+    check(instance, placement)
+    assert instance.server_cost[placement.server_class].sum() == search.value
+    assert len(search.pool) > patterns
+    table, kind = search.pool.arrays()
+    assert (table @ problem.demand <= problem.capacity[kind]).all()
+
+
+@pytest.mark.slow
+def test_pricing_of_many_types_in_coarse_units_bounds_best_pattern() -> None:
+    sizes = np.stack(np.divmod(np.arange(11_000), 110), axis=1) + 1
+    instance = Packing(capacity=[[300, 300]], demand=sizes, request=np.ones(11_000))  # type: ignore[arg-type]
+    problem = presolve(instance)
+    profit = problem.demand.sum(axis=1)
+    priced = price_patterns(problem, 0, profit, 0, nodes=1000)
+    assert (priced.patterns @ problem.demand <= 300).all()
+    assert 598 <= (priced.patterns @ profit).max() <= priced.best <= 602

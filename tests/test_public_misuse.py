@@ -1,21 +1,27 @@
-"""Every public function, called with values of the wrong kind: only errors of our own come out."""
+"""Public functions: only errors of our own for wrong values, and types as mypy sees them."""
 
 from __future__ import annotations
 
 import inspect
+import pickle
 import random
 import typing
 from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, assert_type
 
 import numpy as np
 import pytest
 from support.public_names import public
 
 import cotenant
+from cotenant.analysis.run.result import Result
 from cotenant.catalog import methods
+from cotenant.instances.admission import Admission, Assignment
+from cotenant.instances.colocation import Colocation, Pairing
+from cotenant.instances.market import Allocation
+from cotenant.instances.numa import Flow, Simulation
 from cotenant.instances.problem import PROBLEM_NAMES, CotenantError, Instance, Solution
 from cotenant.instances.problem.option_types import OptionType, option_types_of
 
@@ -134,3 +140,36 @@ def test_public_functions_raise_only_own_errors(
     chosen = list(public()) if most == 1 else list(public())[part::PARTS]
     assert len(chosen) > 10
     assert [fault for place in chosen for fault in faults(place, random.Random(place), most)] == []
+
+
+def test_read_with_class_has_type_of_that_class() -> None:
+    by_class = assert_type(cotenant.read("colocation/tiny", Colocation), Colocation)
+    assert by_class == assert_type(cotenant.read("colocation/tiny"), Instance)
+
+
+def test_result_type_has_solution_type_of_its_instance(tmp_path: Path) -> None:
+    jobs = cotenant.read("colocation/tiny", cotenant.Colocation)
+    result = assert_type(cotenant.solve(jobs, "GR"), Result[Pairing])
+    assert_type(result.solution, Pairing | None)
+    assert_type(result.solution, Pairing | None)
+    assert result.solution is not None
+    assert isinstance(result.solution, Pairing)
+    cotenant.check(jobs, result.solution)
+    again = Result.read(result.write(tmp_path / "r.json"))
+    assert assert_type(again.solution, Solution | None) == result.solution
+    assert pickle.loads(pickle.dumps(result)).solution == result.solution
+    assert pickle.loads(pickle.dumps(jobs)) == jobs
+
+
+if TYPE_CHECKING:
+    assert_type(
+        cotenant.solve(cotenant.read("x", cotenant.Admission), "SM").solution, Assignment | None
+    )
+    assert_type(
+        cotenant.solve(cotenant.read("x", cotenant.Market), "PS").solution, Allocation | None
+    )
+    assert_type(
+        cotenant.solve(cotenant.read("x", cotenant.Numa), "fluid").solution,
+        Simulation | Flow | None,
+    )
+    assert_type(cotenant.read("x", Admission), Admission)

@@ -127,7 +127,7 @@ def test_file_limit_variable_is_parsed_with_units(
 @pytest.mark.parametrize("text", ["0", "many", "-5", "1e9", "5TB", "1.5GB"])
 def test_invalid_file_limit_is_refused(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COTENANT_FILE_LIMIT", text)
-    with refused(InvalidOption):
+    with refused(InvalidOption, shown=text):
         cotenant.read("colocation/tiny")
 
 

@@ -1,6 +1,4 @@
-"""The page and what goes into it: rows gathered and told apart, commands, the map of fairness,
-sections, escapes, refusals.
-"""
+"""The page: rows, commands, the map of fairness, sections, escapes, refusals, how much it shows."""
 
 from __future__ import annotations
 
@@ -9,12 +7,14 @@ import json
 import re
 import shlex
 import sys
+from dataclasses import replace
 from hashlib import sha256
 from itertools import pairwise
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+import numpy as np
 import pytest
 from support.browser import Tags
 from support.messages import approved, refused
@@ -25,7 +25,8 @@ from cotenant.analysis.frontier import PriceFrontier, PricePoint
 from cotenant.analysis.registry import analysis_of
 from cotenant.analysis.report.content import MOST_PICTURED, build_page
 from cotenant.analysis.report.page import write_report
-from cotenant.analysis.report.picture import Chart, Series
+from cotenant.analysis.report.picture import Chart, HeatMap, Series, finding, once
+from cotenant.analysis.report.plotting import MOST_LINES, chart_figure
 from cotenant.analysis.report.price_chart import price_chart
 from cotenant.analysis.report.read_runs import compare_commands, distinguish, gather, run_command
 from cotenant.analysis.run.gaps import Comparison
@@ -468,3 +469,44 @@ def test_report_without_plot_libraries_is_refused(
     found = CliRunner().invoke(app, words)
     assert isinstance(found.exception, InvalidOption)
     approved(str(found.exception))
+
+
+LINE = Chart("a", "A", "x", "y", (Series("s", (0, 1), (1.0, 2.0)),), "Lines. Least: s with 1.")
+
+
+def test_picture_finding_is_short_last_sentence_of_alternative_text() -> None:
+    assert finding(LINE) == "Least: s with 1."
+    approved(finding(replace(LINE, alt="only words. And more.")))
+    long = finding(replace(LINE, alt=f"Means: {'a long list, ' * 40}."))
+    assert len(long) <= 180
+    assert long.endswith("list ...")
+
+
+def test_pictures_with_equal_numbers_are_shown_once() -> None:
+    other = replace(LINE, name="b", title="B")
+    moved = replace(LINE, name="c", series=(Series("s", (0, 1), (1.0, 3.0)),))
+    kept = once([LINE, other, moved])
+    assert [each.name for each in kept] == ["a", "c"]
+    approved(kept[0].note)
+    cells = HeatMap("m", "M", "x", "y", ("a",), ("b",), ((1.0,),), "v", "map")
+    assert len(once([cells, replace(cells, name="n"), replace(cells, values=((2.0,),))])) == 2
+
+
+def test_chart_of_many_lines_has_one_frame_per_line() -> None:
+    lines = [Series(f"line {k}", (0, 1, 2), (float(k), 1.5, 2.0)) for k in range(MOST_LINES + 1)]
+    few = chart_figure(replace(LINE, series=tuple(lines[:-1])))
+    assert len(few.axes) == 1
+    many = chart_figure(replace(LINE, series=tuple(lines)))
+    shown = [axes for axes in many.axes if axes.get_visible()]
+    assert [axes.get_title("left") for axes in shown] == [line.name for line in lines]
+    gray = [axes.lines[0] for axes in shown]
+    assert all(len(axes.lines) == 2 for axes in shown), "the others gray behind it, in one line"
+    assert [np.isnan(line.get_xdata()).sum() for line in gray] == [len(lines)] * len(lines)
+
+
+def test_axis_of_integers_has_integer_ticks() -> None:
+    counts = chart_figure(replace(LINE, series=(Series("s", (0, 1, 2), (0.0, 1.0, 1.0)),)))
+    for axis in (counts.axes[0].xaxis, counts.axes[0].yaxis):
+        assert all(tick == round(tick) for tick in axis.get_ticklocs())
+    parts = chart_figure(replace(LINE, series=(Series("s", (0, 1, 2), (0.0, 0.5, 1.0)),)))
+    assert any(tick % 1 for tick in parts.axes[0].yaxis.get_ticklocs())

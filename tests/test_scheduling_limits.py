@@ -1,4 +1,4 @@
-"""Scheduling interrupted, at limits, or of numbers beyond 64 bits."""
+"""Scheduling interrupted, at limits, beyond 64 bits; bounds of clairvoyant schedules."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from unittest.mock import Mock
 import numpy as np
 import pytest
 from support.messages import refused
+from support.scheduling_cases import best_of_all, small_instance
 
 import cotenant
 from cotenant.analysis.manipulation import best_misreport
@@ -24,9 +25,12 @@ from cotenant.instances.scheduling.formats import read_swf
 from cotenant.instances.scheduling.generators import workload
 from cotenant.instances.scheduling.log import Window
 from cotenant.instances.scheduling.split import machine_split
+from cotenant.models.scheduling import fluid_bound, interval_model
+from cotenant.solvers.engines import solve_cp_sat
 from cotenant.solvers.outcome import Status, Stop
 from cotenant.solvers.scheduling import kernels, optimum, reference, shapley_schedule, simulate
 from cotenant.solvers.scheduling.event_loop import LoopLimits
+from cotenant.solvers.scheduling.optimum import worth_of
 from cotenant.solvers.scheduling.shapley_schedule import ref
 
 
@@ -188,3 +192,42 @@ def test_audit_refuses_utilities_beyond_64_bits_and_too_many_points() -> None:
         audit(judged)
     with refused(InvalidOption):
         audit(judged, points=10**8)
+
+
+def test_scheduling_fluid_bound_equals_sum_over_time_units() -> None:
+    rng = np.random.default_rng(8)
+    for _ in range(50):
+        instance = small_instance(rng, tiny=True)
+        waiting = work = utility = 0
+        for t in range(instance.horizon):
+            new = instance.release == t
+            waiting += int(
+                np.minimum(instance.processing, instance.horizon - instance.release)[new].sum()
+            )
+            done = min(waiting, instance.total_machines)
+            waiting -= done
+            work += done
+            utility += done * (instance.horizon - t)
+        assert fluid_bound(instance, "utilization") == work
+        assert fluid_bound(instance, "utility") == utility
+
+
+@pytest.mark.slow
+def test_greedy_schedules_do_at_least_three_quarters_of_the_work() -> None:
+    # Theorem 6.2, against the proved optimum.
+    rng = np.random.default_rng(9)
+    for _ in range(60):
+        instance = small_instance(rng, tiny=True)
+        optimum = best_of_all(instance, "utilization")
+        for rule in ("FIFO", "ROUNDROBIN", "FAIRSHARE"):
+            assert 4 * worth_of(instance, simulate(instance, rule).schedule, "utilization") >= (
+                3 * optimum
+            )
+
+
+def test_cp_sat_stopped_before_first_point_gives_no_bound() -> None:
+    # CP-SAT then reports the bound 0, below every schedule that does any work.
+    answer = solve_cp_sat(
+        interval_model(cotenant.read("scheduling/lpc-like"), "utility").model, time_limit=0.001
+    )
+    assert answer.values is not None or answer.bound is None

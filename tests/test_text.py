@@ -100,7 +100,7 @@ def test_emitted_names_and_files_are_never_options() -> None:
     assert file_word("-a b") == "'./-a b'"
     assert named_word("a b") == "'a b'"
     for name in ("", "-A", "--all"):
-        with refused(InvalidOption):
+        with refused(InvalidOption, shown=name):
             named_word(name)
 
 

@@ -51,6 +51,9 @@ PLACES = [
 ]
 """What differs from one machine or run to the next, and what stands for it; paths first."""
 
+NO_VALUE = object()
+"""Default of `shown`: its repr is in no message."""
+
 _seen: dict[str, set[str]] = {}
 """The messages that the passed tests of each file have shown in this process."""
 
@@ -84,14 +87,18 @@ class Messages:
 
 @contextmanager
 def refused(
-    kind: type[BaseException] | tuple[type[BaseException], ...], field: str | None = None
+    kind: type[BaseException] | tuple[type[BaseException], ...],
+    field: str | None = None,
+    shown: object = NO_VALUE,
 ) -> Iterator[pytest.ExceptionInfo[Any]]:
-    """Expect an error of a kind, with the approved message, and with a value of `.field`."""
+    """Expect an error of a kind, with the approved message, in which `<value>` stands for the repr
+    of `shown`, and with a value of `.field`.
+    """
     with pytest.raises(kind) as caught:
         yield caught
     if field is not None:
         assert caught.value.field == field
-    current.compare(str(caught.value))
+    current.compare(str(caught.value).replace(repr(shown), "<value>", 1))
 
 
 def approved(text: str | Iterable[str]) -> None:

@@ -138,7 +138,7 @@ GOOD = (node("n"), pod("a-1", "n"))
         listed(pod("a-1", "n")), listed(node("n")), listed(node("n"), pod("a-1", "m")),
         *(listed(*GOOD, each) for each in (
             pod("b-1", "n", cpu="1x"), pod("b-1", "n", cpu="-1"), pod("b-1", "n", memory="99E"), node("n"), pod("a-1", "n"),
-            {"kind": "Pod", "metadata": {}}, pod("a b", "n"), pod("b-1", "n", labels={"app": 3}), pod("b-1", "n", affinity=[]),
+            {"kind": "Pod", "metadata": {}}, pod("b-1", "n", labels={"app": 3}), pod("b-1", "n", affinity=[]),
             pod("b-1", "n", topologySpreadConstraints=spread("a", 0)),
         )),
         listed({**node("n"), "status": {}}, pod("a-1", "n")), {"apiVersion": "v1", "kind": "List"},
@@ -159,7 +159,7 @@ def test_file_without_state_is_refused_in_one_line(tmp_path: Path, content: Any)
     assert "\n" not in str(caught.value)
 
 
-@pytest.mark.parametrize("name", ["--all", "-A", ".", "..", "a..b", "a-", "a.-b"])
+@pytest.mark.parametrize("name", ["--all", "-A", "a b", ".", "..", "a..b", "a-", "a.-b"])
 def test_invalid_object_names_are_refused(tmp_path: Path, name: str) -> None:
     spaced = pod("b-1", "n") | {"metadata": {"name": "b-1", "namespace": name}}
     for each in (node(name), pod(name, "n"), spaced):

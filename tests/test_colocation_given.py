@@ -128,11 +128,18 @@ def test_gavel_reader_forbids_pairs_with_zero_throughput(tmp_path: Path) -> None
     with refused(InvalidFile):
         gavel(put(tmp_path, json.dumps({"v100": GAVEL}), "g.json"), gpu="k80")
     # keys that Python's own reader would evaluate, and tables of another form
-    keys = ("-" * 100_000 + "1", "('A', 1.5)", "('A', 1)" * 2, "('A' * 10**9, 1)")
-    tables: list[Any] = [{"x": 1}, None, {"('a', 1)": 5}, {"('a', 1)": {"null": []}}]
-    for table in (*tables, *({key: {"null": 1.0}} for key in keys)):
-        with refused(InvalidFile, shown=next(iter(table or "-"))):
+    tables: list[Any] = [
+        None,
+        {"('a', 1)": 5},
+        {"('a', 1)": {"null": []}},
+        {"-" * 100_000 + "1": {}},
+    ]
+    for table in tables:
+        with refused(InvalidFile):
             gavel(put(tmp_path, json.dumps({"v100": table}), "g.json"))
+    for key in ("x", "('A', 1.5)", "('A', 1)" * 2, "('A' * 10**9, 1)"):
+        with refused(InvalidFile, shown=key):
+            gavel(put(tmp_path, json.dumps({"v100": {key: {"null": 1.0}}}), "g.json"))
 
 
 @needs_data

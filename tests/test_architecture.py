@@ -485,8 +485,8 @@ BUDGET = {
     "cluster": (12_786, 8_795),
     "papers": (5_855, 4_267),
     "cli": (3_498, 2_387),
-    "tests": (45_445, 35_809),
-    "benchmarks": (6_944, 5_377),
+    "tests": (44_788, 35_456),
+    "benchmarks": (6_943, 5_376),
 }
 """Lines of each layer's Python files, and those of code (without blanks, comments and docstrings):
 whoever adds takes out, or changes a row in a commit of its own that says why.

@@ -19,8 +19,18 @@ import numpy as np
 
 from ..instances.problem.frames import names, places
 from ..instances.problem.option_types import validate_options
-from .answer import PATIENCE, Answer, Data, answered, called, given
-from .tables import numbers, optional, required, shared
+from .answer import (
+    PATIENCE,
+    Answer,
+    Data,
+    answered,
+    called,
+    given,
+    numbers,
+    optional,
+    required,
+    shared,
+)
 
 if TYPE_CHECKING:
     import pandas

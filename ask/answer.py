@@ -1,4 +1,4 @@
-"""Adapter of all questions from a user's container to an answer in the same kind of container."""
+"""Adapter of all questions from a user's containers to an answer in the same kind of container."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from ..analysis.run.result import Result
 from ..analysis.run.solve import solve
 from ..instances.problem.base import Instance
 from ..instances.problem.errors import InvalidInstance
-from ..instances.problem.frames import labels_of
+from ..instances.problem.frames import first_labels, labels_of
 from ..solvers.outcome import Status
 
 if TYPE_CHECKING:
@@ -232,3 +232,60 @@ def answered(
     nothing = dict.fromkeys(keys, [None] * len(question.frame))
     data = question.back(nothing if found.solution is None else columns(found.solution))
     return Answer(data, found.objective, found.bound, found.gap, found.status, found)
+
+
+def numbers(values: Any, column: str, owner: str) -> pandas.Series[Any]:
+    """Read one number for each label from a Series, a dict, a flat list or array, or from a column
+    of a table.
+    """
+    import pandas
+
+    rows = values.values() if isinstance(values, Mapping) else values
+    flat = isinstance(values, Mapping | Sequence) and not any(isinstance(r, Mapping) for r in rows)
+    if flat or getattr(values, "ndim", 0) == 1:
+        return pandas.Series(values)
+    return required(given(values, owner).frame, column, owner)
+
+
+def required(frame: pandas.DataFrame, name: str, owner: str) -> pandas.Series[Any]:
+    """Return a column of a table; raises InvalidInstance if it is missing."""
+    if name not in frame.columns:
+        expected = f"one beside {first_labels(list(frame.columns))}"
+        raise InvalidInstance(owner, f"without the column {name!r}", expected)
+    return frame[name]
+
+
+def optional(frame: pandas.DataFrame, name: str, default: Any = None) -> Any:
+    """Return a column of a table as a list, or the default if it is missing."""
+    return frame[name].tolist() if name in frame.columns else default
+
+
+def shared(
+    first: pandas.DataFrame, second: pandas.DataFrame, owners: tuple[str, str],
+    apart: Sequence[str], chosen: Sequence[Any] | None, option: str,
+) -> list[Any]:  # fmt: skip
+    """Numeric columns that two tables have in common; raises InvalidInstance if either has others.
+
+    Parameters
+    ----------
+    owners : what messages call the tables.
+    apart : columns that mean something else.
+    chosen, option : the columns that were chosen by that option; None for all.
+    """
+    if chosen is not None:
+        for frame, owner in zip((first, second), owners, strict=True):
+            for name in chosen:
+                required(frame, name, owner)
+        return list(chosen)
+    of_each = [
+        [name for name in frame.select_dtypes("number").columns if name not in apart]
+        for frame in (first, second)
+    ]
+    both = [name for name in of_each[1] if name in of_each[0]]
+    for lacking, names in zip(owners, reversed(of_each), strict=True):
+        other = owners[1 - owners.index(lacking)]
+        if unknown := [name for name in names if name not in both]:
+            cure = f"Rename it, or name those that count: {option}={both}"
+            expected = f"the columns of numbers that {other} has"
+            raise InvalidInstance(lacking, f"without numbers {unknown[0]!r}", expected, cure)
+    return both

@@ -102,7 +102,7 @@ def fairness(
         printed.append((head, tables, texts))
     # 3. The page, then JSON or text.
     if report is not None:
-        from ..cluster.fairness.page import write_fairness_report
+        from ..cluster.fairness.words import write_fairness_report
 
         say(f"{write_fairness_report(parts, report, ['cotenant', *sys.argv[1:]])} written")
     if as_json and emit is None:

@@ -110,7 +110,7 @@ def test_node_annotations_and_gated_pods_are_noted() -> None:
     read = state(
         node("n1"), kept, pod("a-1", "n1"), waiting, pod("g-1", schedulingGates=[{"name": "g"}])
     )
-    approved(read.notes)
+    approved(tuple(each.sentence for each in (*read.warnings, *read.assumptions)))
 
 
 def test_several_files_are_one_state_and_gz_and_stdin_are_read(tmp_path: Path) -> None:

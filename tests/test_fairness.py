@@ -17,8 +17,13 @@ from cotenant.analysis.scheduling.causes import flows
 from cotenant.analysis.scheduling.fairness import Fairness, fairness
 from cotenant.analysis.scheduling.fit import Fitted, fit
 from cotenant.cluster.fairness.emit import emit
-from cotenant.cluster.fairness.page import write_fairness_report
-from cotenant.cluster.fairness.words import debts_table, fairness_head, fairness_lines, verdict
+from cotenant.cluster.fairness.words import (
+    debts_table,
+    fairness_head,
+    fairness_lines,
+    verdict,
+    write_fairness_report,
+)
 from cotenant.instances.problem.errors import InvalidFile, InvalidOption
 from cotenant.instances.scheduling import Scheduling, psi
 from cotenant.instances.scheduling.accounts import Source, waits

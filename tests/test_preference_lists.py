@@ -276,7 +276,7 @@ def test_agent_objectives_by_types_equal_enumeration(seed: int, objective: str) 
     read = parse(json.dumps(document).encode(), decimals=True)
     options = {"alpha": str(Fraction(str(alpha)))}
     case = ProofCase(read, options, begin.document(), [[]])
-    assert Gains(CheckedColocation(case), options).by_agent()[objective != "agents"] == counted
+    assert Gains(CheckedColocation(case), options).counts()[objective != "agents"] == counted
 
 
 def test_stable_objective_agents_refuses_uncertainty() -> None:

@@ -206,8 +206,8 @@ def enter_queue(store: Path) -> None:
             "penalty": 0.2, "low": 0.1, "high": 0.3, "certain": 0, "possible": 0,
         }  # fmt: skip
         groups = [
-            PlacedGroup("g", 1, "m", (1, 2), (0.3, 0.1)),
-            PlacedGroup("h", 1, "n", (3, 4), (0.3, 0.1)),
+            PlacedGroup("g", 1, "m", (1, 2), ((0.3, 0.3, 0.3), (0.1, 0.1, 0.1))),
+            PlacedGroup("h", 1, "n", (3, 4), ((0.3, 0.3, 0.3), (0.1, 0.1, 0.1))),
         ]
         queue_store.begin_epoch(epoch, groups, 0.0)
 

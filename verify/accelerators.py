@@ -151,9 +151,9 @@ class Shares:
             bits = max(longest, self.longest, paid.bit_length(), part.bit_length())
             beside = there if self.beside else []
             charge(100 + (50 + 2 * product(bits, bits)) * len(there) * (1 + len(beside)))
-            for place, i in enumerate(there):
+            for first, i in enumerate(there):
                 uses = [(self.alone[i][d] * worth[i], job[i])]
-                for j in beside[place:]:
+                for j in beside[first:]:
                     if (rates := self.pair(i, j, d)) is not None:
                         uses.append((rates[0] * worth[i] + rates[1] * worth[j], job[i] + job[j]))
                 devices = self.workers[i] * paid
@@ -380,8 +380,8 @@ def _levels(
     levels, before, overall = list[CheckedLevel](), list[int](), list[Fraction]()
     need = [t / n if n else Fraction(0) for t, n in zip(given.total, given.count, strict=True)]
     alone = _Spare(given)
-    for place in range(len(case.steps)):
-        steps = list(case.each(place, prices="prices|worth", types="types"))
+    for level_number in range(len(case.steps)):
+        steps = list(case.each(level_number, prices="prices|worth", types="types"))
         refuse_if(not steps or steps[0][0] != "types", "a level begins with its types")
         types = wholes(steps[0][1]["types"], "types", None, 0, len(given.types) - 1)
         before += types
@@ -410,7 +410,7 @@ def _levels(
             level.bound = max(most.values())
         elif len(most) == len(types):
             level.bound = min(ratio) * max(most[i] / r for i, r in zip(types, ratio, strict=True))
-        if place == 0:
+        if level_number == 0:
             level.value = min(given.ratios(unit))
             for bound in overall:
                 level.at_most(bound)
@@ -433,7 +433,8 @@ def hierarchical(case: ProofCase) -> list[CheckedLevel]:
 def _least(
     case: ProofCase, given: Shares, floor: list[Fraction], gain: list[Fraction], money: int
 ) -> CheckedLevel:
-    """Check the minimum of money x cost - sum of gain x total such that each job has its floor.
+    """Check the minimum of money x cost of devices - sum of gain x throughput, where each job has
+    its floor.
 
     If steps are worth s >= gain each, that is at least what (s - gain) of the floors is, less all
     that there is. Where s of the floors alone is more than there is, there is no answer.

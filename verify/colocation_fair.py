@@ -73,18 +73,18 @@ def colocation_fair(case: ProofCase, within: bool = False) -> list[CheckedLevel]
         refuse_if(slack > allowed, "the answer has more slack than is allowed")
         slack, first = allowed, 1
     every = [(k, value) for k, steps in enumerate(case.steps, first) for value in steps]
-    for place, value in every:
+    for level, value in every:
         kinds = {"dual": "over prices rent sets flow", "propagation": "below tree|leaves cuts"}
         kind, step = step_of(value, **kinds)
         if kind == "propagation":
             below, parts = whole(step["below"], "below"), once * given.unit
-            most = int(slack * parts) if place else below - 1
+            most = int(slack * parts) if level else below - 1
             program, cost = slack_program(given, band, most)
-            if place:
+            if level:
                 program.at_most(cost, below - 1)
             program.impossible(step)
-            parts = given.unit * given.agents if place else parts
-            levels[place].at_least(Fraction(below, parts))
+            parts = given.unit * given.agents if level else parts
+            levels[level].at_least(Fraction(below, parts))
             continue
         flow, over = rationals(step["flow"], "flow", given.size)
         left, carried = 0, sum(max(0, x) for x in flow)
@@ -95,9 +95,9 @@ def colocation_fair(case: ProofCase, within: bool = False) -> list[CheckedLevel]
         if left or any(x and not n for x, n in zip(flow, given.count, strict=True)):
             raise Refused("the flow does not arrive, or is of a type without agents")
         each = [once // max(1, n) for n in given.count]
-        weight = [x * share + place * over * once for x, share in zip(flow, each, strict=True)]
+        weight = [x * share + level * over * once for x, share in zip(flow, each, strict=True)]
         total = Fraction(pairing_bound(given, step, weight), once * given.unit)
-        if place:
+        if level:
             levels[1].at_least((total - carried * slack) / (over * given.agents))
         else:
             levels[0].at_least(total / carried)

@@ -50,30 +50,24 @@ class Gains:
                 willing[a][c] += number
         return willing
 
-    def by_agent(self) -> tuple[Fraction, Fraction]:
-        """Number of agents of the answer in a blocking pair, and the largest number of blocking
-        pairs of one agent.
+    def counts(self) -> tuple[Fraction, Fraction, Fraction]:
+        """Number of agents of the answer in a blocking pair, the largest number of blocking pairs
+        of one agent, and the number of blocking pairs.
 
         An a-agent that gains by c is in one with each of the W[c][a] who gain by a; of its own type
-        it is one of these itself.
+        it is one of these itself. Each pair is counted by its two agents.
         """
-        agents, most, willing = 0, 0, self.willing()
+        agents, most, twice, willing = 0, 0, 0, self.willing()
         for a, number, better in self.tempted():
             pairs = sum(willing[c][a] - (c == a) for c in better)
             agents += number if pairs else 0
             most = max(most, pairs)
-        return Fraction(agents), Fraction(most)
+            twice += number * pairs
+        return Fraction(agents), Fraction(most), Fraction(twice, 2)
 
     def blocking(self) -> Fraction | None:
-        """Number of blocking pairs of the answer.
-
-        W[a][c] a-agents gain by a c-agent: W[a][c] W[c][a] pairs of types a < c block, and
-        W (W - 1) / 2 among the agents of one type.
-        """
-        given, size, willing = self.given, self.given.size, self.willing()
-        both = sum(w * willing[c][a] for a, row in enumerate(willing) for c, w in enumerate(row))
-        own = sum(willing[a][a] for a in range(size))
-        return Fraction(both - own, 2) if given.answered else None
+        """Number of blocking pairs of the answer; None without an answer."""
+        return self.counts()[2] if self.given.answered else None
 
 
 class Deletions:
@@ -322,7 +316,7 @@ def by_agent(case: ProofCase, agents: bool) -> list[CheckedLevel]:
     if pairs[0].infeasible or case.witness is None:
         raise Refused("an answer is expected")
     given = Colocation(case)
-    value = Gains(given, case.options).by_agent()[0 if agents else 1]
+    value = Gains(given, case.options).counts()[0 if agents else 1]
     least = int(pairs[0].bound or 0)
     few = next(v for v in range(2 * least + 1) if v * (v - 1) // 2 >= least)
     bound = few if agents else -(-2 * least // given.agents)

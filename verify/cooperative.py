@@ -1,4 +1,5 @@
-"""Games of coalitions (bit masks of players), whose total value is divided; more is better.
+"""Cooperative games: the value of all players together is divided, by the values of coalitions (bit
+masks of players).
 
 A coalition's excess is its value less what a division gives its members. The nucleolus makes the
 largest excess as small as can be; then, where there is a choice left, the next one, and so on.

@@ -97,24 +97,24 @@ class Groups:
         numbers, self.unit = scaled([value for row in lost for value in row], "penalty")
         given = iter(numbers)
         for entry, group in zip(parts, groups, strict=True):
-            place = whole(entry.get("class", -1), "class", -1, len(self.seats) - 1)
+            kind = whole(entry.get("class", -1), "class", -1, len(self.seats) - 1)
             pairs = sorted((a, whole(next(given), "penalty", -self.unit)) for a in group)
-            key = place, tuple(a for a, _ in pairs)
+            key = kind, tuple(a for a, _ in pairs)
             if not group or key in self.table or len(set(pairs)) != len(set(group)):
                 raise Refused("a group of the table is empty, told twice, or has jobs of one type "
                               "that lose unlike parts")  # fmt: skip
             self.table[key] = [number for _, number in pairs]
 
-    def _groups(self, place: int) -> list[tuple[int, ...]]:
+    def _groups(self, kind: int) -> list[tuple[int, ...]]:
         """Every group on a class that the jobs can form, including forbidden ones."""
         there = [a for a, number in enumerate(self.count) if number]
-        seats, least = self.seats[place], max(1, self.seats[place] - self.spare)
+        seats, least = self.seats[kind], max(1, self.seats[kind] - self.spare)
         charge(5 * len(self.count))
-        if not self.machines[place]:
+        if not self.machines[kind]:
             return []
         if "table" in self.document:
             charge(20 * len(self.table))
-            in_table = {group for of, group in self.table if of in (-1, place)}
+            in_table = {group for of, group in self.table if of in (-1, kind)}
             listing = sorted(in_table | {(a,) for a in there})
         else:
             charge((50 + seats) * math.comb(len(there) + seats, seats))  # all groups, of any size
@@ -125,7 +125,7 @@ class Groups:
         fit = [g for g in listing if least <= len(g) <= seats]
         return [g for g in fit if all(g.count(a) <= self.count[a] for a in g)]
 
-    def cost(self, place: int, group: tuple[int, ...]) -> int | None:
+    def cost(self, kind: int, group: tuple[int, ...]) -> int | None:
         """Total penalty of the jobs of a group; None where it is forbidden.
 
         A job alone loses nothing, unless a table says so. Else it loses: what the table says; or
@@ -135,11 +135,11 @@ class Groups:
         charge(2 * len(group) * (len(group) + 8) + self.unit.bit_length() // 16)
         if "table" in self.document:
             alone = [0] if len(group) == 1 else None
-            lost = self.table.get((place, group), self.table.get((-1, group), alone))
+            lost = self.table.get((kind, group), self.table.get((-1, group), alone))
             return None if lost is None else sum(lost)
         total = 0
         for k, a in enumerate(group if len(group) > 1 else ()):
-            row, others = self.rows[place][a], group[:k] + group[k + 1 :]
+            row, others = self.rows[kind][a], group[:k] + group[k + 1 :]
             if "penalty" in self.document:
                 parts = [row[b] for b in others]
                 if None in parts:
@@ -165,20 +165,20 @@ class Groups:
         number = wholes(answer["number"], "number", None, 1)
         where = wholes(answer["where"], "where", len(number), 0, len(self.seats) - 1)
         rows = listed(answer["members"], "members", len(number))
-        costs = {(place, group): cost for place, group, cost in self.columns}
+        costs = {(kind, group): cost for kind, group, cost in self.columns}
         placed, used, self.total = [0] * len(self.count), [0] * len(self.seats), 0
-        for row, place, many in zip(rows, where, number, strict=True):
+        for row, kind, many in zip(rows, where, number, strict=True):
             group = tuple(sorted(a for a in wholes(row, "members", None, -1) if a >= 0))
-            refuse_if((place, group) not in costs, "the answer has a group that may not be formed")
+            refuse_if((kind, group) not in costs, "the answer has a group that may not be formed")
             for a in group:
                 placed[a] += many
-            used[place] += many
-            self.total += many * costs[place, group]
+            used[kind] += many
+            self.total += many * costs[kind, group]
         if placed != self.count or any(u > m for u, m in zip(used, self.machines, strict=True)):
             raise Refused("the answer does not place every job once, or takes too many machines")
 
     def mean(self, total: int) -> Fraction:
-        """Mean over the jobs of a total in units."""
+        """Mean penalty of the jobs, given their total penalty times `unit`."""
         return Fraction(total, self.unit * self.jobs)
 
     def pairs(self) -> PairCosts:
@@ -219,8 +219,8 @@ class Groups:
         charge(len(self.columns) * (20 + 2 * max(self.seats) + digits // 16))
         rest = [cost * over - sum([prices[a] for a in group]) for _, group, cost in self.columns]
         least = [0] * len(self.seats)
-        for (place, _, _), more in zip(self.columns, rest, strict=True):
-            least[place] = min(least[place], more)
+        for (kind, _, _), more in zip(self.columns, rest, strict=True):
+            least[kind] = min(least[kind], more)
         total = sum(p * n for p, n in zip(prices, self.count, strict=True))
         total += sum(r * n for r, n in zip(least, self.machines, strict=True))
         extra = [r - least[c] for (c, _, _), r in zip(self.columns, rest, strict=True)]
@@ -235,13 +235,13 @@ class Groups:
         charge(20 * len(self.columns))
         of_type: list[Terms] = [[] for _ in self.count]
         of_class: list[Terms] = [[] for _ in self.seats]
-        for (place, group, each), extra in zip(self.columns, more, strict=True):
+        for (kind, group, each), extra in zip(self.columns, more, strict=True):
             if step is None or total + extra <= most * over:
                 often = {a: group.count(a) for a in group}
                 fit = min(self.count[a] // times for a, times in often.items())
-                j = program.column(min(fit, self.machines[place]))
+                j = program.column(min(fit, self.machines[kind]))
                 cost.append((j, each))
-                of_class[place].append((j, 1))
+                of_class[kind].append((j, 1))
                 for a, times in often.items():
                     of_type[a].append((j, times))
         for terms, number in zip(of_type, self.count, strict=True):

@@ -32,8 +32,8 @@ class Trace:
         empty = not self.kind or any(a >= b for a, b in zip(start, end, strict=True))
         refuse_if(empty, "there are no VMs, or one ends before it starts")
         times = sorted({*start, *end})
-        place = {time: t for t, time in enumerate(times)}
-        self.first, self.last = [place[a] for a in start], [place[b] for b in end]
+        interval_at = {time: t for t, time in enumerate(times)}
+        self.first, self.last = [interval_at[a] for a in start], [interval_at[b] for b in end]
         self.length = [b - a for a, b in zip(times, times[1:], strict=False)]  # noqa: RUF007
         self.comes: list[list[int]] = [[] for _ in times]
         self.goes: list[list[int]] = [[] for _ in times]

@@ -70,10 +70,10 @@ class Market:
         return wholes(numbers, what, None, 0), over
 
     def sums(self, index: list[int], values: list[int], size: int) -> list[int]:
-        """Sums of values by index, such as by server."""
+        """Sums of values by index: the entry k is the sum of the values with index k."""
         total = [0] * size
-        for place, value in zip(index, values, strict=True):
-            total[place] += value
+        for k, value in zip(index, values, strict=True):
+            total[k] += value
         return total
 
     def by_user(self, values: list[int]) -> list[int]:
@@ -275,7 +275,9 @@ class Boxes:
         return total * GRID / self.market.unit
 
     def meets(self, user: int, cores: list[int], wanted: tuple[Fraction, int], above: bool) -> bool:
-        """Whether a user meets its goal; in fractions where rounded numbers are too close."""
+        """Whether a user's utility at some cores meets its goal; in fractions where rounded numbers
+        are too close.
+        """
         charge(8 + (8 + self.digits // 2_000) * len(self.jobs[user]))
         low, (goal, floor) = sum(self.low[k][cores[k]] for k in self.jobs[user]), wanted
         if low > floor or low + len(self.jobs[user]) < floor:
@@ -362,7 +364,7 @@ class Boxes:
 
 
 def market_leximin(case: ProofCase) -> list[CheckedLevel]:
-    """Check integer cores by leximin of the ratios, level by level.
+    """Check that integer cores are leximin in the users' ratios of utility, level by level.
 
     Let r_1 <= ... <= r_n be the answer's ratios, v one of them, r_N its last. Whoever has the same
     ratios below v and fewer users at v, or none, has fewer than N users that are not above v, and

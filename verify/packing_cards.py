@@ -10,7 +10,9 @@ from .reading import MOST_PRICE, Refused, charge, listed, refuse_if, whole, whol
 
 
 def dearest_filling(sizes: list[int], prices: list[int], units: int) -> int:
-    """Largest value of shares on one card, where `best[n]` is the value with n units taken."""
+    """Largest total price of shares that fit on one card, by dynamic programming over the units
+    taken.
+    """
     best = {0: 0}
     for size, price in zip(sizes, prices, strict=True):
         for taken, worth in sorted(best.items()) if price else ():
@@ -108,7 +110,7 @@ def packing_cards(case: ProofCase) -> list[CheckedLevel]:
         level.value = percent * sum(n * t for n, t in zip(given.total, taken, strict=True))
     # 2. A bound by each step: by a tree, or by prices of VMs, resources, cards and shares.
     sizes = sorted({n for n in given.card_share if n}, reverse=True)
-    place = {size: z for z, size in enumerate(sizes)}
+    index_of = {size: z for z, size in enumerate(sizes)}
     kinds = {"prices": "over prices rates card shares", "propagation": "above tree|leaves cuts"}
     for kind, step in case.each(0, **kinds):
         if kind == "propagation":
@@ -133,7 +135,7 @@ def packing_cards(case: ProofCase) -> list[CheckedLevel]:
             for i, (units, size) in enumerate(zip(taken, given.size, strict=True)):
                 paid = prices[i] + sum(u * d for u, d in zip(rate, size, strict=False))
                 paid += card_prices[c] * given.card_demand[i]
-                paid += share[place[given.card_share[i]]] if given.card_share[i] else 0
+                paid += share[index_of[given.card_share[i]]] if given.card_share[i] else 0
                 able = number and given.allowed[i][c] and given.request[i] != 0
                 able = able and all(d <= r for d, r in zip(size, room, strict=True))
                 if able and paid < over * units:

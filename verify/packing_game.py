@@ -118,26 +118,26 @@ class Play:
                 return high <= least
         raise Refused("two utilities are equal to a thousand digits, but not part by part")
 
-    def after(self, total: Row, place: int) -> list[tuple[Row, Fraction, Row]]:
+    def after(self, total: Row, turn: int) -> list[tuple[Row, Fraction, Row]]:
         """Choices of a server at some total counts as (VMs, skewness^2, new total counts); an empty
         one if none fits.
         """
         choices, nothing = [], (0,) * len(total)
-        for row, uneven in self.choices[place]:
+        for row, uneven in self.choices[turn]:
             more = tuple(n + added for n, added in zip(total, row, strict=True))
             if all(cap is None or n <= cap for n, cap in zip(more, self.cap, strict=True)):
                 choices.append((row, uneven, more))
-        charge(150 * len(self.choices[place]))
-        idle = self.skewness(self.kinds[place], self.given.room[self.kinds[place]])[1]
+        charge(150 * len(self.choices[turn]))
+        idle = self.skewness(self.kinds[turn], self.given.room[self.kinds[turn]])[1]
         return choices or [(nothing, idle, total)]
 
     def least(self) -> Fraction:
         """Lower bound on every play: servers x v + the sum of skewness, roots rounded down."""
         sums = {(0,) * len(self.cap): 0}
-        for place in range(len(self.kinds)):
+        for turn in range(len(self.kinds)):
             after = dict[Row, int]()
             for total, done in sums.items():
-                for _, uneven, more in self.after(total, place):
+                for _, uneven, more in self.after(total, turn):
                     worth = done + self.root(uneven, 2, 256)
                     after[more] = min(worth, after.get(more, worth))
             sums = after
@@ -150,9 +150,9 @@ class Play:
         for c, row in zip(self.given.kinds, self.given.rows, strict=True):
             queues[c].append(tuple(row))
         total, worth = (0,) * len(self.cap), 0
-        for place, c in enumerate(self.kinds):
+        for turn, c in enumerate(self.kinds):
             own = queues[c].pop(0) if queues[c] else (0,) * len(self.cap)
-            choice = [entry for entry in self.after(total, place) if entry[0] == own]
+            choice = [entry for entry in self.after(total, turn) if entry[0] == own]
             refuse_if(not choice, "the answer is no play of the game")
             worth += self.root(choice[0][1], 2, 256) + 1
             total = choice[0][2]
@@ -163,14 +163,14 @@ class Play:
         """Choices of the servers in the subgame-perfect play, in the order of moves."""
         moves, nothing, after = self.choices, (0,) * len(self.cap), self.after
         levels = [{nothing}]
-        for place in range(len(moves)):
-            levels.append({more for total in levels[-1] for _, _, more in after(total, place)})
+        for turn in range(len(moves)):
+            levels.append({more for total in levels[-1] for _, _, more in after(total, turn)})
         end, choices = {total: total for total in levels[-1]}, list[dict[Row, tuple[Row, Row]]]()
-        for place in range(len(moves) - 1, -1, -1):
+        for turn in range(len(moves) - 1, -1, -1):
             before, chosen = dict[Row, Row](), dict[Row, tuple[Row, Row]]()
-            for total in levels[place]:
+            for total in levels[turn]:
                 best: tuple[Powers, Fraction] | None = None
-                for row, uneven, more in after(total, place):
+                for row, uneven, more in after(total, turn):
                     worth = (self.variance(end[more]), uneven)
                     if best is None or self.less(worth, best):
                         best, chosen[total], before[total] = worth, (row, more), end[more]

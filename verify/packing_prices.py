@@ -20,6 +20,7 @@ def server_patterns(given: Packing, kind: int, items: list[tuple[int, int, list[
     no more than the parts that are left.
     """
     # 1. The items that fit, by least weight per price, with their sizes as one number each.
+    # line: (weight per price, item, price, copies, weight, weight in parts of the room, size)
     room, line = given.room[kind], []
     patterns = list[tuple[int, dict[int, int]]]()
     charge(5 * (len(items) + 1) * len(room))

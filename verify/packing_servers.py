@@ -232,9 +232,9 @@ def packing_moves(case: ProofCase) -> list[CheckedLevel]:
             on, moves = wholes(step["on"], "on", len(given.rows), 0), total
             if len(set(on)) < len(on) or not given.answered:
                 raise Refused("two rows of the answer are on one server, or there is no answer")
-            for place, c, row in zip(on, given.kinds, given.rows, strict=True):
-                refuse_if(given.class_of(place) != c, "a row is on a server of another class")
-                present = given.placed.get(place, (c, {}))[1]
+            for server, c, row in zip(on, given.kinds, given.rows, strict=True):
+                refuse_if(given.class_of(server) != c, "a row is on a server of another class")
+                present = given.placed.get(server, (c, {}))[1]
                 moves -= sum(min(n, row[i]) for i, n in present.items())
             level.value = Fraction(moves)
             continue

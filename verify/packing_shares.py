@@ -21,13 +21,13 @@ class Shares:
 
     def maximal(self) -> list[list[dict[int, int]]]:
         """Maximal fillings of a server of each class with requested VMs."""
-        given, place = self.given, self.users
+        given, users = self.given, self.users
         items = [(1, MOST_PRICE if (n := given.request[i]) is None else n, given.size[i])
-                 for i in place]  # fmt: skip
+                 for i in users]  # fmt: skip
         for c in range(len(given.room) if not self.patterns else 0):
             patterns = server_patterns(given, c, items, [0] * len(given.room[c]), 1)
             self.patterns.append(
-                [{place[i]: n for i, n in filling.items()} for _, filling in patterns]
+                [{users[i]: n for i, n in filling.items()} for _, filling in patterns]
             )
         return self.patterns
 
@@ -72,14 +72,14 @@ def packing_share(case: ProofCase) -> list[CheckedLevel]:
     """
     given = Packing(case)
     shares, levels = Shares(given), list[CheckedLevel]()
-    for place in range(len(case.steps)):
-        levels.append(CheckedLevel(shares.order[place] if given.answered else None))
-        kinds = {"propagation": "tree|leaves cuts"} | ({} if place else {"share": "above|prices"})
-        for kind, step in case.each(place, **kinds):
+    for level in range(len(case.steps)):
+        levels.append(CheckedLevel(shares.order[level] if given.answered else None))
+        kinds = {"propagation": "tree|leaves cuts"} | ({} if level else {"share": "above|prices"})
+        for kind, step in case.each(level, **kinds):
             if kind == "propagation":
                 refuse_if(not given.answered, "a tree is about an answer, and there is none")
-                shares.program(place).impossible(step)
-                levels[-1].at_most(shares.order[place])
+                shares.program(level).impossible(step)
+                levels[-1].at_most(shares.order[level])
                 continue
             share, unit = rational(step["above"], "above"), shares.unit
             charge(20 * len(unit))

@@ -40,17 +40,17 @@ class Scheduling:
         jobs, most = len(self.owner), sum(self.machines) - 1
         self.start = start = wholes(answer["start"], "start", jobs, -1, self.horizon - 1)
         machine = wholes(answer["machine"], "machine", jobs, -1, most)
-        for begin, place, release in zip(start, machine, self.release, strict=True):
-            if (begin < 0) != (place < 0) or 0 <= begin < release:
+        for begin, on, release in zip(start, machine, self.release, strict=True):
+            if (begin < 0) != (on < 0) or 0 <= begin < release:
                 raise Refused("a job of the answer starts nowhere, or before its release")
         for queue in self.queues:
             begins = [start[j] if start[j] >= 0 else self.horizon for j in queue]
             refuse_if(begins != sorted(begins), "jobs of an organization start out of order")
         runs = sorted((machine[j], start[j], j) for j in range(jobs) if start[j] >= 0)
         free = dict[int, int]()
-        for place, begin, j in runs:
-            refuse_if(begin < free.get(place, 0), "two jobs of the answer overlap on a machine")
-            free[place] = begin + self.length[j]
+        for on, begin, j in runs:
+            refuse_if(begin < free.get(on, 0), "two jobs of the answer overlap on a machine")
+            free[on] = begin + self.length[j]
 
     def worth(self, start: list[int]) -> tuple[int, list[int]]:
         """Units of work that the answer does before the horizon, and the utility of each

@@ -70,7 +70,7 @@ class _Played:
     ) -> None:  # fmt: skip
         self.scheduler, self.packs = Scheduler(state), scoring == "MostAllocated"
         self.names = [node.name for node in state.nodes]
-        self.place = {name: number for number, name in enumerate(self.names)}
+        self.node_index = {name: number for number, name in enumerate(self.names)}
         names = sorted({name for pod in state.pods for name in pod.requests})
         self.asked = {n: np.array(_amounts(state.pods[n], names), dtype=np.int64) for n in moved}
         self.room: Integers = np.array(
@@ -87,26 +87,26 @@ class _Played:
         for number, name in self.scheduler.where.items():
             for column, (each, unsaid) in enumerate(_UNSAID.items()):
                 if not state.pods[number].requests.get(each):
-                    self.free[self.place[name], column] -= unsaid
+                    self.free[self.node_index[name], column] -= unsaid
         opened = np.array([name not in cordoned for name in self.names], dtype=bool)
         self.suits = {self.scheduler.alike[n]: opened.copy() for n in moved}
 
     def evict(self, number: int) -> None:
         """Take a pod off its node."""
-        self.free[self.place[self.scheduler.where[number]]] += self.asked[number]
+        self.free[self.node_index[self.scheduler.where[number]]] += self.asked[number]
         self.scheduler.evict(number)
 
     def schedule(self, number: int) -> bool:
         """Place a pod on the feasible node of highest score; return whether there is one."""
         suits, scores = self.suits[self.scheduler.alike[number]], self._scores(number)
-        while scores[place := int(scores.argmax())] >= 0:  # the first of those that score best
-            name = self.names[place]
+        while scores[index := int(scores.argmax())] >= 0:  # the first of those that score best
+            name = self.names[index]
             if self.scheduler.takes(number, name, has_room=True):
-                self.free[place] -= self.asked[number]
+                self.free[index] -= self.asked[number]
                 self.scheduler.arrive(number, name)
                 return True
-            scores[place] = -1
-            suits[place] &= not self.scheduler.unsuited(number, name)
+            scores[index] = -1
+            suits[index] &= not self.scheduler.unsuited(number, name)
         return False
 
     def _scores(self, number: int) -> Integers:

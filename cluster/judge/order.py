@@ -17,12 +17,13 @@ _NEAR = "near"
 
 @dataclass(frozen=True)
 class Ordered:
-    """Waves of moves, and the moves for which no wave was found.
+    """Waves of moves in the order in which they are made, and the moves for which no wave was
+    found.
 
     Attributes
     ----------
     waves : one after the other; the moves of a wave in any order, or all at once.
-    stuck : places of pods whose move never fits, with the reasons.
+    stuck : indices of pods whose move never fits, with the reasons.
     cut : why the search ended before there was an order; "" where it did not.
     """
 
@@ -45,7 +46,7 @@ def ordered(
 
     Parameters
     ----------
-    targets : node by place of the pod.
+    targets : node by index of the pod.
     clock : when its time is over, or with Ctrl-C, the waves so far are returned.
     """
     order = _Ordering(state, targets, released, clock or Clock())
@@ -204,7 +205,9 @@ class _Ordering:
         ]
 
     def _minding(self, move: Move) -> list[Move]:
-        """Moves of the wave, including a new one, that the new move may make infeasible."""
+        """Moves of the wave under construction, a new one among them, that the new move may make
+        infeasible.
+        """
         counting: list[object] = [*self.scheduler.counting(move.pod), _NEAR]
         found = [other for each in counting for other in self.watching.get(each, ())]
         if any(each in counting for each in self._watches(move.pod)):

@@ -40,7 +40,7 @@ class Scheduler:
 
     Parameters
     ----------
-    where : node of each placed pod, by its place in the state; as the state has them when not
+    where : node of each placed pod, by its index in the state; as the state has them when not
         given.
     """
 
@@ -64,32 +64,31 @@ class Scheduler:
         self._tallied: dict[int, list[_Tally]] = defaultdict(list)
 
     def _group_rules(self) -> None:
-        """Precompute, for each set of equal pod labels, what does not change when pods move."""
+        """Precompute which pods the terms, spreads and budgets match: this stays as pods move."""
         labels, pods = self._labels, self.state.pods
-        asked: dict[object, int] = {}
-        self.alike = [  # pods of one number suit the same nodes
-            asked.setdefault((pod.affinity, pod.volume_node_affinity, pod.tolerations), len(asked))
-            for pod in pods
-        ]
-        carriers: dict[PodTerm, set[int]] = defaultdict(set)
-        spreads: dict[tuple[str, Spread], None] = {}
+        # 1. Node rules: pods of one number in `alike` suit the same nodes.
+        numbers: dict[object, int] = {}
+        rules = [(pod.affinity, pod.volume_node_affinity, pod.tolerations) for pod in pods]
+        self.alike = [numbers.setdefault(rule, len(numbers)) for rule in rules]
+        # 2. Anti-affinity: the pods that a term matches, and by kind the terms that match it.
+        carriers: dict[PodTerm, set[int]] = defaultdict(set)  # the pods with an anti-affinity term
         for number, pod in enumerate(pods):
             for term in pod.pod_anti_affinity:
                 carriers[term].add(number)
-            spreads.update(dict.fromkeys((pod.namespace, each) for each in pod.spread))
         self._shunned = {term: labels.of_term(term) for term in carriers}
+        self._enemies: dict[int, list[tuple[str, set[int]]]] = defaultdict(list)
+        for term, who in carriers.items():
+            for kind in labels.kinds(term.selector, term.namespaces):
+                self._enemies[kind].append((term.topology, who))
+        # 3. Affinity: the pods that all terms of a pod match.
         self._friends = {
             near: set.intersection(*map(labels.of_term, near))
             for near in {pod.pod_affinity for pod in pods if pod.pod_affinity}
         }
+        # 4. Spreads: the pods that one counts, and by kind the spreads that count it.
         self._meant: dict[tuple[str, Spread], set[int]] = {}
-        # by kind: what speaks of its pods
-        self._enemies: dict[int, list[tuple[str, set[int]]]] = defaultdict(list)
         self._counting: dict[int, list[tuple[str, Spread]]] = defaultdict(list)
-        self._budgets: dict[int, list[Budget]] = defaultdict(list)
-        for term, who in carriers.items():
-            for kind in labels.kinds(term.selector, term.namespaces):
-                self._enemies[kind].append((term.topology, who))
+        spreads = dict.fromkeys((pod.namespace, each) for pod in pods for each in pod.spread)
         for namespace, spread in spreads:
             there = labels.kinds(spread.selector, frozenset({namespace}))
             self._meant[namespace, spread] = {
@@ -97,6 +96,8 @@ class Scheduler:
             }
             for kind in there:
                 self._counting[kind].append((namespace, spread))
+        # 5. Disruption budgets, by kind.
+        self._budgets: dict[int, list[Budget]] = defaultdict(list)
         for budget in self.state.budgets:
             for kind in labels.kinds(budget.selector, frozenset({budget.namespace})):
                 self._budgets[kind].append(budget)

@@ -117,19 +117,19 @@ class Computer:
         """Run the jobs of a measurement request at the same time on the seats; see
         `measurement.Machine`.
         """
-        once = order.outputs is not None
-        seats = self.seats.parts if once else self.seats.parts[:2]
-        placed = seats[::-1] if order.swapped else seats
-        given = [
+        # 1. The commands, each with the CPUs of its seat.
+        seats = self.seats.parts[::-1] if order.swapped else self.seats.parts
+        commands = [
             self._member(job, cpus, limit, order.keep_errors)
-            for job, cpus, limit in zip(order.members, placed, order.timeouts, strict=False)
+            for job, cpus, limit in zip(order.members, seats, order.timeouts, strict=False)
         ]
         for seat, output in enumerate(order.outputs or ()):
-            given[seat]["environment"][SEAT] = str(seat)
-            given[seat]["output"] = output
+            commands[seat]["environment"][SEAT] = str(seat)
+            commands[seat]["output"] = output
+        # 2. The supervisor runs them; if it was killed, no run counts.
         begin = time.time()
         try:
-            answer = self._ask({"members": given, "once": once})
+            answer = self._ask({"members": commands, "once": order.outputs is not None})
         except BaseException:
             self.close()
             raise
@@ -137,16 +137,13 @@ class Computer:
             self._errors.seek(0)
             lines = self._errors.read().decode(errors="replace").strip().splitlines()
             error = ": ".join([ENDED, *lines[-1:]])
-            lost = tuple(JobRuns(error=error) for _ in given)
+            lost = tuple(JobRuns(error=error) for _ in commands)
             return Measurement(lost, begin, time.time() - begin)
-        offset = begin - answer["begin"]
-        pressure = answer["pressure"]
-        return Measurement(
-            _members(answer["members"], offset),
-            begin,
-            answer["seconds"],
-            None if pressure is None else min(1.0, pressure / max(answer["seconds"], 1e-9)),
-        )
+        # 3. Its clock is monotonic: times are moved to those since 1970.
+        runs, seconds = _members(answer["members"], begin - answer["begin"]), answer["seconds"]
+        waited = answer["pressure"]
+        pressure = None if waited is None else min(1.0, waited / max(seconds, 1e-9))
+        return Measurement(runs, begin, seconds, pressure)
 
     def close(self) -> None:
         """End the supervisor, which kills all processes that it started."""

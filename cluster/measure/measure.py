@@ -125,12 +125,12 @@ class Profiler:
     Parameters
     ----------
     jobs, rows, machine, settings, progress : see `measure`.
-    place : the machine's row of the store.
+    machine_row : the machine's row of the store.
     """
 
     jobs: Sequence[Job]
     rows: Store
-    place: int
+    machine_row: int
     machine: Machine
     settings: Settings
     progress: Callable[[MeasurementStatus], None] | None
@@ -140,7 +140,7 @@ class Profiler:
         self.begin = self.machine.now()
         self.ids = [self.rows.job(job) for job in self.jobs]
         self.seen = Observations(self.ids, self.settings.time)
-        for look in self.rows.looks(self.place):
+        for look in self.rows.looks(self.machine_row):
             self.seen.add(look)
         counts = [job.count for job in self.jobs]
         rng = np.random.default_rng([self.settings.seed, 0])
@@ -149,10 +149,10 @@ class Profiler:
         self.typical: list[float] = []
         self.timeouts: list[float] = []
         self.notes: list[str] = []
-        self.number, last = self.rows.last_visit(self.place)
+        self.number, last = self.rows.last_visit(self.machine_row)
         self.cut = self.number > 0 and self.begin - last < ROUND_GAP
         self.session = self.rows.begin_session(
-            self.place,
+            self.machine_row,
             self.begin,
             asdict(self.settings)
             | {
@@ -278,7 +278,7 @@ class Profiler:
         self.cut = False
         rng = np.random.default_rng([self.settings.seed, 1, self.number])
         todo = self._with_alone(cells)
-        order = [todo[place] for place in rng.permutation(len(todo))]
+        order = [todo[index] for index in rng.permutation(len(todo))]
         swaps = rng.integers(2, size=len(order)).astype(bool).tolist()
         again: list[tuple[Cell, bool]] = []
         for attempt, part in enumerate((list(zip(order, swaps, strict=True)), again)):
@@ -299,9 +299,9 @@ class Profiler:
 
     def _visit(self, cell: Cell, swapped: bool, *, keep_errors: bool) -> Measurement:
         first, second = cell
-        places = [first] if second in (ALONE, CONTROL) else [first, second]
-        members: list[Job | None] = [self.jobs[place] for place in places]
-        limits = [self.timeouts[place] for place in places]
+        indices = [first] if second in (ALONE, CONTROL) else [first, second]
+        members: list[Job | None] = [self.jobs[index] for index in indices]
+        limits = [self.timeouts[index] for index in indices]
         if second == CONTROL:
             members.append(None)
             limits.append(math.inf)
@@ -310,8 +310,8 @@ class Profiler:
     def _add(self, visit: Measurement, cell: Cell, number: int) -> str:
         """Store the result of a measurement and return its state: "ok", "busy" or "failed"."""
         look = self.rows.add(
-            visit, [self.ids[place] for place in cell if place >= 0], session=self.session,
-            machine=self.place, round=number, most_pressure=self.settings.pressure,
+            visit, [self.ids[index] for index in cell if index >= 0], session=self.session,
+            machine=self.machine_row, round=number, most_pressure=self.settings.pressure,
             control=cell[1] == CONTROL,
         )  # fmt: skip
         self.counts["visits"] += 1
@@ -324,13 +324,13 @@ class Profiler:
 
     def _done_in(self, number: int) -> set[Cell]:
         """Cells (pairs of jobs, or jobs alone) that a round of measurements already contains."""
-        place = {job: at for at, job in enumerate(self.ids)}
+        index_of = {job: at for at, job in enumerate(self.ids)}
         cells = set()
-        for look in self.rows.looks(self.place):
-            if look.round == number and look.jobs[0] in place:
+        for look in self.rows.looks(self.machine_row):
+            if look.round == number and look.jobs[0] in index_of:
                 beside = CONTROL if look.kind == "control" else ALONE
-                second = place.get(look.jobs[-1], ALONE) if look.kind == "pair" else beside
-                cells.add((place[look.jobs[0]], second))
+                second = index_of.get(look.jobs[-1], ALONE) if look.kind == "pair" else beside
+                cells.add((index_of[look.jobs[0]], second))
         return cells
 
     def _with_alone(self, cells: list[Cell]) -> list[Cell]:
@@ -450,8 +450,8 @@ def measure(
             facts = dict(getattr(machine, "facts", {"machine": type(machine).__name__}))
         stack.enter_context(locked(store, "--store", required=True))
         rows = stack.enter_context(opened(store, new=True))
-        place = rows.machine(fingerprint(facts), facts, other=other_machine)
+        machine_row = rows.machine(fingerprint(facts), facts, other=other_machine)
         if machine is None:
             kill_leftovers(rows.token)
             machine = stack.enter_context(Computer(seats, rows.token))
-        return Profiler(jobs, rows, place, machine, wanted, progress).run()
+        return Profiler(jobs, rows, machine_row, machine, wanted, progress).run()

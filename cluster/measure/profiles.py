@@ -170,14 +170,9 @@ class JobProfiles:
 
     def tables(self) -> list[Table]:
         """Tables of the matrix, in blocks of a few columns, and of the jobs."""
-        blocks = [
-            self._block(columns)
-            for columns in (
-                [*range(len(self.names)), CONTROL][start : start + BLOCK]
-                for start in range(0, len(self.names) + 1, BLOCK)
-            )
-        ]
-        return [*blocks, self._jobs()]
+        columns = [*range(len(self.names)), CONTROL]
+        starts = range(0, len(columns), BLOCK)
+        return [*(self._block(columns[k : k + BLOCK]) for k in starts), self._jobs()]
 
     def _block(self, columns: Sequence[int]) -> Table:
         """Table of some columns of the penalty matrix."""
@@ -284,7 +279,7 @@ def profile_of(
     if not settings["names"]:
         raise InvalidFile(f"{rows.path} names no jobs")
     settings = settings | ({"time": time} if time else {})
-    place = {job: at for at, job in enumerate(settings["jobs"])}
+    index_of = {job: at for at, job in enumerate(settings["jobs"])}
     named = {name: at for at, name in enumerate(settings["names"])}
     others = {row: named[name] for row, name in rows.names().items() if name in named}
     seen = Observations(settings["jobs"], settings["time"], others)
@@ -299,7 +294,7 @@ def profile_of(
         bandwidth=None if None in loads else tuple(loads),
         estimates=estimate_penalties(seen, confidence or settings["confidence"]),
         seen=seen,
-        voids=_voids(rows.failed(machine), place, good),
+        voids=_voids(rows.failed(machine), index_of, good),
         surroundings=rows.surroundings(machine),
         facts=rows.facts(machine),
         settings=settings,
@@ -308,7 +303,7 @@ def profile_of(
 
 
 def _voids(
-    failed: list[Failed], place: dict[int, int], good: dict[tuple[tuple[int, ...], str], float]
+    failed: list[Failed], index_of: dict[int, int], good: dict[tuple[tuple[int, ...], str], float]
 ) -> dict[Cell, str]:
     """Pairs of jobs (and jobs alone) that failed twice in a round and not succeeded since, with
     why.
@@ -316,15 +311,15 @@ def _voids(
     times = Counter(visit[:4] for visit in failed)
     voids: dict[Cell, str] = {}
     for first, second, kind, number, reason, begin in failed:
-        if times[first, second, kind, number] < 2 or kind == "control" or first not in place:
+        if times[first, second, kind, number] < 2 or kind == "control" or first not in index_of:
             continue
         jobs = (first,) if second is None else (first, second)
         if good.get((jobs, kind), 0.0) > begin:
             continue
         if kind == "alone":
-            others = [(place[first], other) for other in place.values()]
-        elif second in place:
-            others = [(place[first], place[second])]
+            others = [(index_of[first], other) for other in index_of.values()]
+        elif second in index_of:
+            others = [(index_of[first], index_of[second])]
         else:
             continue
         voids |= {(min(pair), max(pair)): reason for pair in others}

@@ -259,12 +259,12 @@ def jackknife_plus(
             lows.append(guess - missed)
             highs.append(guess + missed)
     outside = 1 - confidence
-    place = math.floor(outside * (len(lows) + 1))  # of the lowest ones, the same of the highest
-    if place < 1:
+    rank = math.floor(outside * (len(lows) + 1))  # of the lowest ones, the same of the highest
+    if rank < 1:
         low, high = np.full_like(middle, range[0]), np.full_like(middle, range[1])
     else:
-        low = np.partition(lows, place - 1, axis=0)[place - 1]
-        high = -np.partition(-np.array(highs), place - 1, axis=0)[place - 1]
+        low = np.partition(lows, rank - 1, axis=0)[rank - 1]
+        high = -np.partition(-np.array(highs), rank - 1, axis=0)[rank - 1]
     low = np.minimum(np.clip(low, *range), middle)
     high = np.maximum(np.clip(high, *range), middle)
     return (
@@ -323,11 +323,8 @@ def estimate_penalties(seen: Observations, confidence: float) -> Estimates:
         for c in (CONTROL, *range(jobs)):
             logs = seen.logs(a, c)
             if len(logs) >= 2:
-                samples[a, c], mean[a, c], deviation[a, c] = (
-                    len(logs),
-                    logs.mean(),
-                    logs.std(ddof=1),
-                )
+                samples[a, c], mean[a, c] = len(logs), logs.mean()
+                deviation[a, c] = logs.std(ddof=1)
     return Estimates(
         *interval(samples, mean, deviation, level), deviation, samples, confidence, level
     )

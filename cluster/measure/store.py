@@ -245,7 +245,7 @@ class Store:
         state = "failed" if visit.error else "busy" if pressed else "ok"
         kind = "control" if control else "alone" if len(jobs) == 1 else "pair"
         of_runs = "void" if state == "failed" else state
-        runs: list[tuple[Any, ...]] = []
+        runs: list[tuple[Any, ...]] = []  # rows of the table `run` without their first column
         for index, (job, member) in enumerate(zip(jobs, visit.members, strict=False)):
             runs += [
                 (index, number, job, run.wall, run.cpu, run.covered, of_runs)

@@ -56,6 +56,7 @@ class _Member:
         self.errors: Any = None
         self.why: Any = None
         self.left = 0
+        self.cut: list[float] | None = None  # begin and end of a run that was not complete
 
     @property
     def control(self) -> bool:
@@ -74,8 +75,8 @@ class _Member:
         return float("inf") if waits else self.begin + float(self.given["timeout"])
 
     def start(self, libc: Any) -> None:
-        """Start a run without blocking; obstacles and errors of the start are reported like those
-        of a run.
+        """Start a run of the command without waiting; an error of the start is reported as one of
+        the run.
         """
         self.errors = tempfile.TemporaryFile() if self.given.get("keep_errors") else None
         why, reason = os.pipe()  # closed by exec, or brings the reason why there was none
@@ -195,17 +196,12 @@ class _Supervisor:
             self._kill()
         after, seconds = _pressure(), time.monotonic() - begin
         for member, end in stays:
-            member.given["cut"] = [member.begin, end]
+            member.cut = [member.begin, end]
         return {
             "begin": begin,
             "seconds": seconds,
             "members": [
-                {
-                    "runs": member.runs,
-                    "error": member.error,
-                    "cut": member.given.get("cut"),
-                    "left": member.left,
-                }
+                {name: getattr(member, name) for name in ("runs", "error", "cut", "left")}
                 for member in members
             ],
             "pressure": None if before is None or after is None else after - before,

@@ -32,10 +32,10 @@ class Kinds:
 
     Attributes
     ----------
-    place : of a node's name in the state's nodes.
-    counted : places in the state of the pods that are placed.
+    node_index : index of each node in the state's nodes, by name.
+    counted : indices in the state of the pods that are placed.
     residents : pods that belong to their node, or take its room while they are deleted.
-    kinds, kind_of : places of the pods of each kind, and the kind of each pod.
+    kinds, kind_of : indices of the pods of each kind, and the kind of each pod.
     sample : one pod of each kind.
     there : of each kind, how many of its pods run on each node now.
     hostnames : topologies of which each node is a domain of its own.
@@ -44,7 +44,7 @@ class Kinds:
 
     def __init__(self, state: ClusterState, for_bound: bool, pending: bool) -> None:
         self.state, self.for_bound = state, for_bound
-        self.place = {node.name: number for number, node in enumerate(state.nodes)}
+        self.node_index = {node.name: number for number, node in enumerate(state.nodes)}
         self.counted = [
             number
             for number, pod in enumerate(state.pods)
@@ -83,7 +83,7 @@ class Kinds:
         self.sample = [self.state.pods[members[0]] for members in self.kinds]
         self.there = [
             Counter(
-                self.place[self.state.pods[number].node]
+                self.node_index[self.state.pods[number].node]
                 for number in members
                 if self.state.pods[number].placed
             )
@@ -130,13 +130,12 @@ class Translation:
     ----------
     instance : servers are nodes, by class, and after them those where pending pods wait; types are
         pods that nothing distinguishes.
-    pods : by type: places of its pods in the state.
-    nodes : by server: its place in the state's nodes, without those where pods wait.
-    control_plane_in_use : how many control-plane nodes count as in use, whatever runs there.
+    pods : by type: indices of its pods in the state.
+    nodes : by server: its index in the state's nodes, without those where pods wait.
     costs : what the instance's costs say.
-    kept_cost : the cost of those control-plane nodes.
-    pinned : place of a pod -> why it is pinned; in the bound they are free.
-    unplaced : place of a pending pod -> why a plan puts it nowhere.
+    kept_cost : the cost of the control-plane nodes, which count as in use whatever runs there.
+    pinned : index of a pod -> why it is pinned; in the bound they are free.
+    unplaced : index of a pending pod -> why a plan puts it nowhere.
     dropped : constraints that are not in the instance, in words.
     violated_rules, repairs : rules that what runs now breaks, in words; whether it repairs them.
     tightened : whether it keeps a spread over single nodes, or a limit that is not sure, tighter
@@ -146,7 +145,6 @@ class Translation:
     instance: Packing
     pods: tuple[tuple[int, ...], ...]
     nodes: tuple[int, ...]
-    control_plane_in_use: int
     costs: NodeCosts
     kept_cost: int
     pinned: dict[int, tuple[Reason, ...]] = field(default_factory=dict)
@@ -198,7 +196,7 @@ class Assembly:
     ----------
     kinds : the pods that are placed.
     eligible : (kinds, nodes) whether a pod of the kind could be put there.
-    pinned : place of a pod -> why it stays.
+    pinned : index of a pod -> why it stays.
     drained : names of nodes that take no pod.
     room : by node, what it has for the pods that are placed.
     """
@@ -238,7 +236,7 @@ class Assembly:
             if not pod.placed:
                 key = (kind, _WAITS if number in pinned else _ARRIVES, False)
             else:
-                own = self.kinds.place[pod.node]
+                own = self.kinds.node_index[pod.node]
                 stays = pod.role is Role.FIXED or number in pinned
                 past = pod.node not in self.drained and not self.eligible[kind, own]
                 key = (kind, own if stays or past else _ANYWHERE, stays)
@@ -275,8 +273,8 @@ class Assembly:
         zones = [self.kinds.zone(node) for node in self.nodes]
         classes = self._classes(rooms[: len(self.nodes)], zones, costs, allowed)
         servers = [number for members in classes for number in members]
-        seat = {number: index for index, number in enumerate(servers)}
-        heads = [members[0] for members in classes]
+        seat = {number: index for index, number in enumerate(servers)}  # server of each node
+        heads = [members[0] for members in classes]  # a node of each class
         size, price = [len(members) for members in classes], [costs.of_node[n] for n in heads]
         # 2. One class of servers where pending pods may wait.
         if self.waiting:
@@ -285,7 +283,7 @@ class Assembly:
             size.append(self.waiting)
             price.append(costs.waiting)
         # 3. The current placement.
-        here = self.kinds.place
+        here = self.kinds.node_index
         placed = Counter(
             (seat[here[self.state.pods[number].node]], row)
             for row, pods in enumerate(self.pods)
@@ -319,8 +317,7 @@ class Assembly:
             f"{'for the bound' if self.kinds.for_bound else 'for the plan'}",
         )
         return Translation(
-            instance=instance, pods=self.pods, nodes=tuple(servers),
-            control_plane_in_use=len(self.kept), costs=costs,
+            instance=instance, pods=self.pods, nodes=tuple(servers), costs=costs,
             kept_cost=sum(costs.of_node[n] for n in self.kept),
         )  # fmt: skip
 
@@ -361,7 +358,7 @@ class Assembly:
             allowed = np.vstack([allowed, only])
         # 4. Servers need some capacity: full nodes get a resource that no type requests.
         occupied = {
-            self.kinds.place[self.state.pods[number].node]
+            self.kinds.node_index[self.state.pods[number].node]
             for number in self.kinds.counted
             if self.state.pods[number].placed
         }

@@ -19,7 +19,7 @@ from ..state.state import ClusterState, Pod, Role, change_nodes
 from .answer import Answer, Proved, Question, require_kinds
 from .assembly import Translation
 from .optimum import Found, Say, SolveBudget, cost_needed, least_cost, targets_of, with_waiting
-from .pending import admitted, arrivals_in_order, can_arrive, standing_still, vouched, why_refused
+from .pending import admitted, can_arrive, standing_still, vouched, why_refused
 from .plan import SECONDS
 from .search import cost_beside, nowhere
 from .to_packing import translate
@@ -48,7 +48,7 @@ def buy(
     """
     # 1. the pods to place, beside nodes that are free of charge
     require_kinds(released)
-    work, every = SolveBudget(time_limit, say), daemon_pods(state)
+    work, every = SolveBudget(time_limit, say), daemon_pods(state)  # every: of every new node
     state = vouched(standing_still(state), released)
     asked = [n for n, pod in enumerate(state.pods) if pod.role is Role.PENDING]
     if not any(state.pods[n].schedulable for n in asked):
@@ -59,7 +59,7 @@ def buy(
     free = change_nodes(state, lambda node: replace(node, price=Fraction(0), can_be_drained=True))
     # 2. the cheapest nodes for them, of as many as an answer can need of each type
     most = _most(free, types, every)
-    grown, of = with_nodes(free, most, types, every)
+    grown, of = with_nodes(free, most, types, every)  # of: the type of each new node by name
     relaxed = translate(_question(grown, of), for_bound=True)
     final, arrivals = state, dict[int, str]()
     # rules that no instance has, or has tighter, may allow what the bound does
@@ -132,7 +132,7 @@ def _checked(
     targets = {} if found.count is None else targets_of(grown, found.plan, found.count)
     final, able = _only(grown, of, {*targets.values()}), can_arrive(grown)
     scheduler = Scheduler(final)
-    arrivals = arrivals_in_order(scheduler, {n: targets[n] for n in able if n in targets})
+    arrivals = admitted(scheduler, [n for n in able if n in targets], targets)
     rest = [n for n in able if n not in arrivals]
     arrivals |= admitted(scheduler, rest, [node.name for node in final.nodes])
     # under a minDomains an empty node is a domain too

@@ -218,7 +218,7 @@ def pending_gangs(state: ClusterState) -> dict[str, tuple[int, ...]]:
     Returns
     -------
     dict
-        The gang's namespace and name -> places of its pods in the state.
+        The gang's namespace and name -> indices of its pods in the state.
     """
     found: dict[str, list[int]] = {}
     alike: set[object] = set()

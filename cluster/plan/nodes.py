@@ -140,7 +140,7 @@ def _reason(relaxed: Translation, waiting: int, nodes_lower_bound: int) -> str:
     """Short explanation why fewer nodes cannot hold the pods; "" if there is none."""
     if waiting:
         return "no placement on fewer"
-    instance, keepers = relaxed.instance, relaxed.control_plane_in_use
+    instance, keepers = relaxed.instance, relaxed.kept_cost  # without prices each node costs 1
     for rule in instance.limits:
         together = int(sum(instance.requested[list(rule.types)]))
         if rule.within == "server" and -(-together // rule.most) - keepers >= nodes_lower_bound:

@@ -260,27 +260,28 @@ def targets_of(state: ClusterState, plan: Translation, count: Integers) -> dict[
         classes = plan.instance.server_class[: len(names)]
         zone |= {n: zones[c] for n, c in zip(names, classes, strict=True)}
     for row, pods in enumerate(plan.pods):
-        here: dict[str, list[int]] = {}
+        # 1. Of each node the pods of this type beyond their number there leave it.
+        here: dict[str, list[int]] = {}  # the pods of this type by node, "" for pending ones
         for number in pods:
             here.setdefault(state.pods[number].node, []).append(number)
         leaving: list[int] = []
-        coming: list[str] = []
+        coming: list[str] = []  # a node as often as further pods come to it
         for name, number in zip(names, count[: len(names), row].tolist(), strict=True):
             leaving += here.get(name, [])[number:]
             coming += [name] * (number - len(here.get(name, [])))
         leaving += here.get("", [])
-        # within a zone where that can be: two that change zones would be in each other's way
-        waiting: dict[str, list[str]] = {}
+        # 2. Within a zone where that can be: two that change zones would be in each other's way.
+        free: dict[str, list[str]] = {}  # nodes of `coming` without a pod so far, by zone
         for name in coming:
-            waiting.setdefault(zone[name], []).append(name)
-        abroad = []
+            free.setdefault(zone[name], []).append(name)
+        to_other_zones = []
         for pod in leaving:
-            if near := waiting.get(zone[state.pods[pod].node]):
+            if near := free.get(zone[state.pods[pod].node]):
                 targets[pod] = near.pop()
             else:
-                abroad.append(pod)
-        rest = [name for there in waiting.values() for name in there]
-        targets.update(zip(abroad, rest, strict=False))  # pending pods may be left
+                to_other_zones.append(pod)
+        rest = [name for nodes in free.values() for name in nodes]
+        targets.update(zip(to_other_zones, rest, strict=False))  # pending pods may be left
     return targets
 
 

@@ -22,9 +22,16 @@ _FILTERED = {"volumes", "namespaces", "anti-affinity", "resource claims"}
 """Kinds of constraints beside which what the filters refuse is refused."""
 
 
-def admitted(scheduler: Scheduler, pods: Iterable[int], nodes: Sequence[str]) -> dict[int, str]:
+def admitted(
+    scheduler: Scheduler, pods: Iterable[int], nodes: Sequence[str] | Mapping[int, str]
+) -> dict[int, str]:
     """Place pods greedily, each on the first node that takes it, and repeat until no further pod
-    finds a node; return the pods placed and their nodes. The scheduler's state then includes them.
+    finds a node; return the pods placed and their nodes, in the order in which all filters passed.
+    The scheduler's state then includes them.
+
+    Parameters
+    ----------
+    nodes : those to try; or by pod the only one.
     """
     arrivals: dict[int, str] = {}
     left, state = list(pods), scheduler.state
@@ -35,7 +42,7 @@ def admitted(scheduler: Scheduler, pods: Iterable[int], nodes: Sequence[str]) ->
             pod = state.pods[number]
             again = bool(pod.spread or pod.pod_affinity)
             closed = set() if again else shut.setdefault(_alike(pod), set())
-            for name in nodes:
+            for name in [nodes[number]] if isinstance(nodes, Mapping) else nodes:
                 if name in closed:
                     continue
                 if scheduler.takes(number, name):
@@ -112,7 +119,7 @@ def most_that_fit(
     if answer.count is not None:
         targets = targets_of(still, plan, answer.count)
         scheduler = Scheduler(state)
-        better = arrivals_in_order(scheduler, targets)
+        better = admitted(scheduler, targets, targets)
         rest = [n for n in can_arrive(state) if n not in better]
         better |= admitted(scheduler, rest, names)
         arrivals = max(better, arrivals, key=len)
@@ -125,33 +132,33 @@ def _surely_nowhere(
     """Number of pending pods that every node refuses for a certain reason that no other pending pod
     can remove.
     """
-    # 1. reasons to refuse that may be wrong: on all nodes, and by node
-    everywhere = {"spread", "affinity"} if len(pending) > 1 else set[str]()
-    doubts = {node.name: {node.unknown_reason, *map(too_little, node.unsure)}
-              for node in state.nodes}  # fmt: skip
-    scheduler, found = Scheduler(state), dict[object, bool]()
+    # 1. Reasons to refuse a pod that may be wrong: on every node, and on single nodes.
+    uncertain = {"spread", "affinity"} if len(pending) > 1 else set[str]()
+    uncertain_on = {node.name: {node.unknown_reason, *map(too_little, node.unsure)}
+                    for node in state.nodes}  # fmt: skip
+    scheduler = Scheduler(state)
     for number, pod in enumerate(state.pods):
         if any(
             each.has_unsupported_selector for each in (*pod.pod_anti_affinity, *pod.pod_affinity)
         ):
-            everywhere |= {"affinity", "anti-affinity"}
+            uncertain |= {"affinity", "anti-affinity"}
         if pod.placed:  # shared volumes and cards count twice
-            doubts[pod.node] |= _counted_in_doubt(pod)
+            uncertain_on[pod.node] |= _counted_in_doubt(pod)
         if later and pod.role is Role.LEAVING:
             scheduler.evict(number)
-    # 2. pods that every node refuses for another one; equal pods once
+    # 2. Pods that every node refuses for at least one other, certain reason; equal pods once.
+    refused = dict[object, bool]()
     for number in some:
         pod = state.pods[number]
         key = _alike(pod)
-        if key not in found:
-            unsure = everywhere | _counted_in_doubt(pod)
-            # sure: each node gives a reason that is not doubtful
-            # other kinds may mean that the filters are not asked at all
-            found[key] = _FILTERED.issuperset(kind for kind, _ in pod.undecided) and not any(
-                (unsure | doubts[name]).issuperset(scheduler.refusals(number, name))
-                for name in doubts
+        if key not in refused:
+            own = uncertain | _counted_in_doubt(pod)
+            # constraints of other kinds may mean that the filters are not asked at all
+            refused[key] = _FILTERED.issuperset(kind for kind, _ in pod.undecided) and not any(
+                (own | reasons).issuperset(scheduler.refusals(number, name))
+                for name, reasons in uncertain_on.items()
             )
-    return sum(found[_alike(state.pods[number])] for number in some)
+    return sum(refused[_alike(state.pods[number])] for number in some)
 
 
 def _counted_in_doubt(pod: Pod) -> set[str]:
@@ -167,18 +174,6 @@ def _alike(pod: Pod) -> object:
     rules = (getattr(pod, name) for name in _DECIDED)
     return (pod.namespace, frozenset(pod.labels.items()), frozenset(pod.requests.items()),
             pod.undecided, *rules)  # fmt: skip
-
-
-def arrivals_in_order(scheduler: Scheduler, targets: Mapping[int, str]) -> dict[int, str]:
-    """Pods that can reach their target nodes, in an order in which every filter passes."""
-    arrivals: dict[int, str] = {}
-    left = dict(targets)
-    while True:
-        going = {n: name for n, name in left.items() if admitted(scheduler, [n], [name])}
-        arrivals |= going
-        left = {n: name for n, name in left.items() if n not in going}
-        if not going or not left:
-            return arrivals
 
 
 def standing_still(state: ClusterState) -> ClusterState:

@@ -16,7 +16,7 @@ from ..state.state import ClusterState, Role
 from .answer import Answer, Proved, Question
 from .costs import price_of
 from .optimum import Found, SolveBudget, idle_nodes, targets_of, workers_in_use
-from .pending import admitted, arrivals_in_order, can_arrive, most_that_fit, vouched
+from .pending import admitted, can_arrive, most_that_fit, vouched
 
 SECONDS = 60.0
 """For everything after reading, when nothing else is said."""
@@ -125,8 +125,8 @@ def _arrivals(
     in use unless `spare`.
     """
     scheduler = Scheduler(state, where)
-    planned = {n: name for n, name in places.items() if state.pods[n].role is Role.PENDING}
-    arrivals = arrivals_in_order(scheduler, planned)
+    planned = [n for n in places if state.pods[n].role is Role.PENDING]
+    arrivals = admitted(scheduler, planned, places)
     emptied = set(workers_in_use(state, state.where))
     kept = workers_in_use(state, where | arrivals)
     rest = [n for n in can_arrive(state) if n not in arrivals]

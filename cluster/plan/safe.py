@@ -79,13 +79,13 @@ def safe(
     scheduler = Scheduler(state)
     cases = [_by_filters(scheduler, *key, lost, released) for key, lost in groups.items()]
     # 3. by the exact program where these leave pods
-    unknown = [place for place, case in enumerate(cases) if not case.status]
-    for number, place in enumerate(unknown):
+    unknown = [index for index, case in enumerate(cases) if not case.status]
+    for number, index in enumerate(unknown):
         if work.interrupted or work.solving.expired:
             break
-        case, share = cases[place], work.share(len(unknown) - number)
+        case, share = cases[index], work.share(len(unknown) - number)
         lost = without(state, case.hosts, released)
-        cases[place] = work.part(
+        cases[index] = work.part(
             f"places for the pods of {case.name}",
             lambda lost=lost, case=case, share=share: _exactly(lost, case, share),  # type: ignore[misc]
             case,

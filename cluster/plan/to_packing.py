@@ -36,7 +36,9 @@ def translate(question: Question, *, for_bound: bool = False) -> Translation:
 
 
 class _Builder(Kinds):
-    """Builder of one translation: kinds, rules, pinned pods."""
+    """Builder of one translation of a question into a packing instance: kinds of pods, rules, and
+    pinned pods.
+    """
 
     def __init__(self, question: Question, for_bound: bool) -> None:
         super().__init__(question.state, for_bound, question.pending)
@@ -113,7 +115,7 @@ class _Builder(Kinds):
                     if not (self.for_bound and pod.node in self.new_nodes)
                 ]  # fmt: skip
                 if ports_clash(pod.ports, one.ports):
-                    found[kind, [self.place[each.node] for each in residents]] = False
+                    found[kind, [self.node_index[each.node] for each in residents]] = False
                 for first, second in ((pod, one), (one, pod)):
                     for term in first.pod_anti_affinity:
                         if refers_to(term, second) and not (
@@ -126,9 +128,9 @@ class _Builder(Kinds):
         return found
 
     def _domains(self, topology: str, pods: Iterable[Pod]) -> np.ndarray:
-        """Whether each node is in the topology domain of one of these pods, shape (nodes,)."""
+        """Whether each node is in the topology domain of one of the given pods, shape (nodes,)."""
         nodes = self.state.nodes
-        values = {nodes[self.place[pod.node]].labels.get(topology) for pod in pods} - {None}
+        values = {nodes[self.node_index[pod.node]].labels.get(topology) for pod in pods} - {None}
         return np.array([node.labels.get(topology) in values for node in nodes])
 
     # rules between kinds
@@ -404,12 +406,12 @@ class _Builder(Kinds):
         ]  # fmt: skip
         for pod in self.residents:
             taken = {name: self.asks(pod, name) for name in pod.requests}
-            rooms[self.place[pod.node]].subtract(taken)
+            rooms[self.node_index[pod.node]].subtract(taken)
         loads: list[Counter[str]] = [Counter() for _ in self.state.nodes]
         for number in self.counted:
             pod = self.state.pods[number]
             if pod.placed:
-                loads[self.place[pod.node]].update(pod.requests)
+                loads[self.node_index[pod.node]].update(pod.requests)
         for number, node in enumerate(self.state.nodes):
             over = [name for name, load in loads[number].items() if load > rooms[number][name]]
             if not over:

@@ -9,7 +9,7 @@ from dataclasses import replace
 from ...instances.problem.emitted import quoted
 from ...instances.problem.option_types import validate_options
 from ..judge.scheduler_filters import Scheduler
-from ..plan.answer import RELEASED, Answer, CardUse, Proved
+from ..plan.answer import RELEASED, Answer, CardUse
 from ..plan.gpus import MIG, cards_together
 from ..plan.pending import why_refused
 from ..plan.safe import starts_again
@@ -241,7 +241,8 @@ def fit_answer(found: Answer) -> Shown:
 def buy_answer(found: Answer) -> Shown:
     """Report on the nodes to buy, and the bound on their cost."""
     state, one = found.state, found.state.workload_noun
-    lines = [Line(_bought(found), number=amount(_cost(found).value)), *_not_read(state)]
+    assert found.cost is not None
+    lines = [Line(_bought(found), number=amount(found.cost.value)), *_not_read(state)]
     lines += _waits(found)
     parts = _places(state, found.arrivals)
     if found.bought:
@@ -251,15 +252,10 @@ def buy_answer(found: Answer) -> Shown:
     return Shown(state, title, f"{about}less than.", tuple(lines), found.status, parts=parts)
 
 
-def _cost(found: Answer) -> Proved:
-    """Cost of the nodes to buy, with its proved lower bound."""
-    assert found.cost is not None
-    return found.cost
-
-
 def _bought(found: Answer) -> str:
     """Sentence on which nodes to buy, and whether a cheaper choice is ruled out."""
-    cost = _cost(found)
+    cost = found.cost
+    assert cost is not None
     number, fit = sum(found.bought.values()), plural(len(found.arrivals), found.state.workload_noun)
     wait = ""
     if rest := len(found.waiting):

@@ -55,11 +55,11 @@ def answer_lines(answer: Shown, details: bool = False) -> list[str]:
     if not details:
         shown = [min(number, WIDEST) for number in shown]
         room = max(LEAST_LINES, LINES - len(before))
-        rows = [place for place, line in enumerate(answer.lines) if line.rows]
-        names = [place for place, line in enumerate(answer.lines) if line.names]
-        for places, least, most in ((rows, 1, room), (names, 0, room), (rows, 0, LINES)):
-            while len(whole()) > most and any(shown[place] > least for place in places):
-                shown[max(places, key=shown.__getitem__)] -= 1
+        rows = [k for k, line in enumerate(answer.lines) if line.rows]
+        names = [k for k, line in enumerate(answer.lines) if line.names]
+        for lists, least, most in ((rows, 1, room), (names, 0, room), (rows, 0, LINES)):
+            while len(whole()) > most and any(shown[k] > least for k in lists):
+                shown[max(lists, key=shown.__getitem__)] -= 1
     return before + whole()
 
 
@@ -186,13 +186,6 @@ def reasons_to_stay(advice: Answer) -> dict[str, dict[str, list[str]]]:
     return {title: reasons for title, reasons in kinds.items() if reasons}
 
 
-def is_carried_out(advice: Answer) -> bool:
-    """Return whether the plan has moves in an order, so that what is said of pending pods refers to
-    its end.
-    """
-    return bool(advice.targets) and not advice.order.stuck
-
-
 def still_idle(advice: Answer) -> tuple[str, ...]:
     """Nodes that hold only their own pods and that no step of the plan uses."""
     used = {move.node for wave in advice.order.waves for move in wave}
@@ -255,7 +248,8 @@ def _saving(advice: Answer, paid_then: Proved, now: Fraction) -> str:
 def _pending(advice: Answer) -> str:
     """Sentence on how many pending pods fit together now, and how many after the plan."""
     arrive, wait, now = len(advice.arrivals), len(advice.waiting), advice.fits.value
-    number, one, planned = arrive + wait, advice.state.workload_noun, is_carried_out(advice)
+    number, one = arrive + wait, advice.state.workload_noun
+    planned = bool(advice.targets) and not advice.order.stuck
     begin = plural(number, f"pending {one}")
     if number == now == arrive:
         return f"{begin}: room now{', and after the plan' * planned}."
@@ -274,9 +268,10 @@ def pending_places(advice: Answer, most: int) -> list[tuple[str, str]]:
     """For each kind of pending pods, its number, name, and node after the plan or the reason why it
     stays pending.
     """
-    state, after = advice.state, " after the plan" * is_carried_out(advice)
+    state, order = advice.state, advice.order
+    after = " after the plan" * (bool(advice.targets) and not order.stuck)
     where = {n: advice.targets.get(n, pod.node) for n, pod in enumerate(state.pods) if pod.placed}
-    final = Scheduler(state, where | ({} if advice.order.stuck else dict(advice.arrivals)))
+    final = Scheduler(state, where | ({} if order.stuck else dict(advice.arrivals)))
     staying = [node.name for node in state.nodes if node.name not in set(advice.freed)]
     rooms = [
         (state.pods[n].title, f"has room on {name}{after}")

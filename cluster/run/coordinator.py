@@ -122,15 +122,6 @@ CUT_SECONDS = 10.0
 _TICK = 0.5  # seconds between two looks at whether an epoch is due
 
 
-@dataclass
-class _Running:
-    """Group of jobs that runs: rows of its jobs in the store, and their predicted penalties."""
-
-    group: PlacedGroup
-    jobs: list[int]
-    losses: list[tuple[float, float, float]]
-
-
 class Coordinator:
     """Loop that runs the jobs of a queue in epochs of pairing and starting.
 
@@ -182,13 +173,13 @@ class Coordinator:
         self._stopping = False
         self._epoch = 1 + store.rows("SELECT COALESCE(MAX(id), 0) FROM epoch")[0][0]
         self._last = -math.inf
-        self._running: dict[str, _Running] = {}
+        self._running: dict[str, PlacedGroup] = {}
         self.jobs.arrive(entries)
         for group in running:
             for entry in self.queue_store.entries_of(group.jobs):
                 self.jobs.entries.setdefault(entry.number, entry)
                 self.jobs.attempts.setdefault(entry.number, entry.attempts)
-            self._running[group.id] = _Running(group, [], [])
+            self._running[group.id] = group
         self._hear([Ended(group.id, None, "the command that ran it ended") for group in running])
 
     def run(self) -> Summary:
@@ -243,12 +234,6 @@ class Coordinator:
         placed = self._references(together, len(free) - len(together), begin)
         certain, possible = agents.advised("certain"), agents.advised("possible")
         predicted = [losses(whole, self.jobs.kinds(numbers)) for numbers in placed]
-        groups = [
-            PlacedGroup(
-                uuid.uuid4().hex, self._epoch, machine, numbers, tuple(one[0] for one in lost)
-            )
-            for machine, numbers, lost in zip(free, placed, predicted, strict=False)
-        ]
         decided = time.perf_counter() - clock
         jobs = [one for lost in predicted for one in lost]
         penalty, low, high = np.mean(jobs, axis=0).tolist()
@@ -258,16 +243,16 @@ class Coordinator:
             "certain": certain, "possible": possible,
         }  # fmt: skip
         try:
-            ready = list(map(self._ready, groups, predicted))
-            self.queue_store.begin_epoch(row, groups, begin)
+            groups = list(map(self._group, free, placed, predicted))
+            self.queue_store.begin_epoch(row, [group for group, _ in groups], begin)
         except InvalidFile:  # nothing was begun
-            self.jobs.put_back(number for group in groups for number in group.jobs)
+            self.jobs.put_back(number for numbers in placed for number in numbers)
             raise
         self._epoch, self._last = self._epoch + 1, begin
         self._status.epochs += 1
         self._status.certain, self._status.possible = certain, possible
-        for here, ordered in ready:
-            self._begin(here, ordered)
+        for group, queued in groups:
+            self._begin(group, queued)
 
     def random(self) -> np.random.Generator:
         """Random generator of this epoch; it gives the same draws if the epoch is decided again."""
@@ -296,7 +281,7 @@ class Coordinator:
 
     def _free(self) -> list[str]:
         """Names of the machines on which no job runs."""
-        busy = {one.group.machine for one in self._running.values()}
+        busy = {group.machine for group in self._running.values()}
         return sorted(self._machine_rows.keys() - busy)
 
     def _references(
@@ -323,26 +308,22 @@ class Coordinator:
             split.append(one)
         return split
 
-    def _ready(
-        self, group: PlacedGroup, losses: list[tuple[float, float, float]]
-    ) -> tuple[_Running, list[QueuedJob]]:
-        """Look up the commands of a group of jobs by seat, and their rows in the store, before it
-        starts.
-        """
-        jobs = self.queue_store.jobs(group.jobs)
-        ordered = [jobs[number] for number in group.jobs]
-        return _Running(group, [self._job_row(job) for job in ordered], losses), ordered
+    def _group(
+        self, machine: str, numbers: tuple[int, ...], losses: list[tuple[float, float, float]]
+    ) -> tuple[PlacedGroup, list[QueuedJob]]:
+        """Describe a group of jobs before it starts, and look up its commands by seat."""
+        queued = [*self.queue_store.jobs(numbers).values()]
+        commands = tuple(map(self._job_row, queued))
+        name = uuid.uuid4().hex
+        return PlacedGroup(name, self._epoch, machine, numbers, tuple(losses), commands), queued
 
-    def _begin(self, here: _Running, ordered: Sequence[QueuedJob]) -> None:
+    def _begin(self, group: PlacedGroup, queued: Sequence[QueuedJob]) -> None:
         """Start a group of jobs on its machine."""
-        self._running[here.group.id] = here
-        for number in here.group.jobs:
+        self._running[group.id] = group
+        for number in group.jobs:
             self.jobs.attempts[number] += 1
-        self.machines.start(
-            here.group.machine,
-            here.group.id,
-            MeasurementRequest.once([job.job for job in ordered], [job.output for job in ordered]),
-        )
+        request = MeasurementRequest.once([one.job for one in queued], [q.output for q in queued])
+        self.machines.start(group.machine, group.id, request)
 
     def _job_row(self, queued: QueuedJob) -> int:
         """Row of a queued job's command in the store's table of jobs, to which it is added if it is
@@ -370,20 +351,19 @@ class Coordinator:
         outcomes: dict[int, tuple[State, str]] = {}
         with self.store.writing():
             for one in ours:
-                here = self._running[one.group]
-                states, look, why = self._written(one, here)
+                group = self._running[one.group]
+                states, look, why = self._written(one, group)
                 outcomes |= states
                 if look is not None:
-                    seen.append((here, look))
+                    seen.append((group, look))
                 if why:
                     complaints.append(why)
         self._pending = []
         for one in ours:
             del self._running[one.group]
-        for here, look in seen:
-            for (predicted, low, high), measured in zip(
-                here.losses, self._measured(here, look), strict=True
-            ):
+        for group, look in seen:
+            pairs = zip(group.losses, self._measured(group, look), strict=True)
+            for (predicted, low, high), measured in pairs:
                 if measured is not None:
                     self._status.seen.append((predicted, (high - low) / 2, measured))
             self.predictor.add(look)
@@ -400,12 +380,12 @@ class Coordinator:
                 self._tell(f"{self.jobs.entries[number].name} {state}: {why}{again}")
 
     def _written(
-        self, one: Ended, here: _Running
+        self, one: Ended, group: PlacedGroup
     ) -> tuple[dict[int, tuple[State, str]], StoredMeasurement | None, str]:
         """Record the result of a group: outcome by job, the measurement if it counts, and the
         reason if not.
         """
-        now, visit, group = self.machines.now(), one.visit, here.group
+        now, visit = self.machines.now(), one.visit
         lost = one.reason if visit is None else visit.error * visit.error.startswith(ENDED)
         if visit is None or lost:
             outcomes = {number: self._after_loss(number, lost) for number in group.jobs}
@@ -417,13 +397,13 @@ class Coordinator:
         }
         look = self.store.add(
             visit,
-            here.jobs,
+            group.commands,
             session=self._session,
             machine=self._machine_rows[group.machine],
             round=-group.epoch,
             most_pressure=self._most_pressure,
         )
-        measured = self._measured(here, look) if look.state == "ok" else []
+        measured = self._measured(group, look) if look.state == "ok" else []
         self.queue_store.end_group(group, now, outcomes, visit=look.number, measured=measured)
         if look.state == "ok":
             return outcomes, look, ""
@@ -445,12 +425,12 @@ class Coordinator:
         again = self.jobs.attempts[number] < MOST_ATTEMPTS
         return ("waiting" if again else "failed"), why
 
-    def _measured(self, here: _Running, look: StoredMeasurement) -> list[float | None]:
-        """Measured penalty of each job of a group that ran long enough beside the others."""
+    def _measured(self, group: PlacedGroup, look: StoredMeasurement) -> list[float | None]:
+        """Measured penalty of each job of a group; None if it ran too little beside the other."""
         seen = self.predictor.seen
-        penalties: list[float | None] = [None] * len(here.jobs)
-        for run in look.runs if len(here.jobs) == 2 else ():
-            loss = seen.loss(here.jobs[run[0]], look.begin, seen.seconds(run), run[3])
+        penalties: list[float | None] = [None] * len(group.jobs)
+        for run in look.runs if len(group.jobs) == 2 else ():
+            loss = seen.loss(group.commands[run[0]], look.begin, seen.seconds(run), run[3])
             penalties[run[0]] = None if loss is None else -math.expm1(-loss)
         return penalties
 
@@ -465,7 +445,7 @@ class Coordinator:
     def _hear_cut(self, ended: Sequence[Ended]) -> None:
         """Record the results of killed groups of jobs; a killed attempt does not count."""
         for one in ended:
-            for number in self._running[one.group].group.jobs:
+            for number in self._running[one.group].jobs:
                 self.jobs.attempts[number] = min(self.jobs.attempts[number], MOST_ATTEMPTS - 1)
         self._hear(ended)
 

@@ -124,9 +124,9 @@ def job_advice(store: str | os.PathLike[str], job: str, *, alpha: float | None =
         queue_store.require()
         entry = queue_store.named(job)
         settings = queue_store.run_settings()
-        least = float(settings.get("alpha", 0.0)) if alpha is None else alpha
+        least = settings.alpha if alpha is None else alpha
         groups = queue_store.groups_beside(entry.number)
-        whole = Predictor(profile_of(rows), settings.get("voids")).instance()
+        whole = Predictor(profile_of(rows), settings.voids).instance()
         advice = JobAdvice(entry, least, whole.certainty)
         if not groups:
             return advice

@@ -91,7 +91,7 @@ State = Literal["waiting", "running", "done", "failed", "lost"]
 """Of a job. Lost: it was begun, how it ended is not known, and it may not be begun again."""
 
 
-class _RunSettings(BaseModel, extra="allow"):
+class RunSettings(BaseModel, extra="allow"):
     """Settings of a queue's session that are read again later."""
 
     alpha: Annotated[float, Field(ge=0)] = 0.0
@@ -99,7 +99,7 @@ class _RunSettings(BaseModel, extra="allow"):
 
 
 class _RunOf(BaseModel, extra="allow"):
-    run: _RunSettings
+    run: RunSettings
 
 
 @dataclass(frozen=True)
@@ -131,14 +131,16 @@ class PlacedGroup:
     ----------
     id : of the group, never used again.
     jobs : rows of the queue, by seat.
-    predicted : the penalty of each.
+    losses : predicted penalty of each and the ends of its interval; () if read from the store.
+    commands : rows of their commands in the table of jobs; () if read from the store.
     """
 
     id: str
     epoch: int
     machine: str
     jobs: tuple[int, ...]
-    predicted: tuple[float, ...] = ()
+    losses: tuple[tuple[float, float, float], ...] = ()
+    commands: tuple[int, ...] = ()
 
 
 class QueueStore:
@@ -244,17 +246,15 @@ class QueueStore:
             (number,),
         )
 
-    def run_settings(self) -> dict[str, Any]:
+    def run_settings(self) -> RunSettings:
         """Settings of the last command that ran the queue."""
         rows = self.store.rows(
             "SELECT settings FROM session WHERE json_extract(settings, '$.run') IS NOT NULL "
             "ORDER BY id DESC LIMIT 1"
         )
-        if not rows:
-            return {}
-        found = parsed(rows[0][0], _RunOf, f"{self.store.path}: session.settings").run
-        settings: dict[str, Any] = found.model_dump(exclude_unset=True)
-        return settings
+        where = f"{self.store.path}: session.settings"
+        found = _RunOf(run=RunSettings()) if not rows else parsed(rows[0][0], _RunOf, where)
+        return found.run
 
     def begin_epoch(
         self, epoch: Mapping[str, Any], groups: Sequence[PlacedGroup], now: float
@@ -271,8 +271,8 @@ class QueueStore:
                 [
                     (group.id, seat, job, predicted)
                     for group in groups
-                    for seat, (job, predicted) in enumerate(
-                        zip(group.jobs, group.predicted, strict=True)
+                    for seat, (job, (predicted, _, _)) in enumerate(
+                        zip(group.jobs, group.losses, strict=True)
                     )
                 ],
             )

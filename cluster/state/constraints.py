@@ -129,13 +129,11 @@ def satisfies(expression: Expression, labels: Mapping[str, str]) -> bool:
         return value is None or value not in expression.values
     if operator in ("Exists", "DoesNotExist"):
         return (value is not None) == (operator == "Exists")
-    return _compares(value, expression.values, 1 if operator == "Gt" else -1)
-
-
-def _compares(value: str | None, given: tuple[str, ...], sign: int) -> bool:
-    """Return whether a label is an integer above (sign 1) or below (sign -1) the given one."""
-    numbers = [_WHOLE.fullmatch(text) for text in (value or "", *given)]
-    return len(given) == 1 and all(numbers) and sign * (int(value or "") - int(given[0])) > 0
+    texts = (value or "", *expression.values)
+    if len(texts) != 2 or not all(map(_WHOLE.fullmatch, texts)):
+        return False
+    label, bound = map(int, texts)
+    return label > bound if operator == "Gt" else label < bound
 
 
 def selects(selector: Selector, labels: Mapping[str, str]) -> bool:

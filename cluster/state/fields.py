@@ -47,6 +47,13 @@ class Fields:
             raise self.wrong(name, value, _KINDS[kind])
         return value
 
+    def _entries(self, name: str, kind: type) -> list[Any]:
+        found: list[Any] = self._get(name, list, [])
+        for index, entry in enumerate(found):
+            if not isinstance(entry, kind):
+                raise self.wrong(f"{name}[{index}]", entry, _KINDS[kind])
+        return found
+
     def wrong(self, name: str, seen: object, expected: str, cure: str = "") -> InvalidFile:
         """Error for a field that does not have the expected type or value."""
         return InvalidFile(explain(f"{self.place}: {name}", shortened(seen), expected, cure))
@@ -57,11 +64,8 @@ class Fields:
 
     def many(self, name: str) -> list[Fields]:
         """Return the field of a name, which must be a list of objects."""
-        found = self._get(name, list, [])
-        for place, entry in enumerate(found):
-            if not isinstance(entry, dict):
-                raise self.wrong(f"{name}[{place}]", entry, "an object")
-        return [Fields(entry, f"{self.place}: {name}[{n}]") for n, entry in enumerate(found)]
+        entries = self._entries(name, dict)
+        return [Fields(entry, f"{self.place}: {name}[{n}]") for n, entry in enumerate(entries)]
 
     def text(self, name: str, empty: str = "") -> str:
         """Return the field of a name, which must be a string."""
@@ -91,11 +95,7 @@ class Fields:
 
     def texts(self, name: str) -> tuple[str, ...]:
         """Return a field that is a list of strings."""
-        found = self._get(name, list, [])
-        for place, entry in enumerate(found):
-            if not isinstance(entry, str):
-                raise self.wrong(f"{name}[{place}]", entry, "text")
-        return tuple(found)
+        return tuple(self._entries(name, str))
 
     def mapping(self, name: str) -> dict[str, str]:
         """Return a field that maps strings to strings, such as labels."""

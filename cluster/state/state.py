@@ -232,11 +232,6 @@ class ClusterState:
     assumptions: tuple[StateWarning, ...] = ()
 
     @property
-    def notes(self) -> tuple[str, ...]:
-        """Sentences of all warnings and assumptions about a state."""
-        return tuple(each.sentence for each in (*self.warnings, *self.assumptions))
-
-    @property
     def workload_noun(self) -> str:
         """Noun of the platform for the unit that is placed, such as pod."""
         return "pod" if self.platform == "kubernetes" else "VM"

@@ -78,7 +78,7 @@ def given_rules(texts: list[str] | None) -> list[Callable[..., Any]]:
 
 def broken_of(instance: Any, solution: Any, rules: list[Callable[..., Any]]) -> list[str]:
     """List the user's own rules that an answer breaks, in sentences."""
-    from ..analysis.run.measures import broken_rules, own_name
+    from ..analysis.run.own_functions import broken_rules, own_name
 
     broken: dict[str, str] = {}
     for rule in rules if solution is not None else []:

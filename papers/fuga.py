@@ -9,9 +9,8 @@ from typing import Annotated, Any
 
 import numpy as np
 
-from ..analysis.packing.audits import audit
-from ..analysis.packing.simulation import simulate
-from ..analysis.packing.sweeps import SweepRow, share, size_sweep
+from ..analysis.packing.metrics import audit
+from ..analysis.packing.simulation import SweepRow, share, simulate, size_sweep
 from ..analysis.packing.trees import draw_tree
 from ..analysis.report.picture import Drawing
 from ..analysis.report.table import Column, Table

@@ -17,9 +17,15 @@ from support.messages import approved
 from support.report_rows import recorded
 from support.seeds import numbers
 
-from cotenant.analysis.packing.audits import audit, pooled_split, server_split, still_fitting
 from cotenant.analysis.packing.frontier import price_frontiers
-from cotenant.analysis.packing.metrics import METRICS, metrics
+from cotenant.analysis.packing.metrics import (
+    METRICS,
+    audit,
+    metrics,
+    pooled_split,
+    server_split,
+    still_fitting,
+)
 from cotenant.analysis.packing.pictures import pictures, record
 from cotenant.analysis.packing.simulation import simulate
 from cotenant.analysis.report.picture import Drawing

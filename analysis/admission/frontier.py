@@ -20,9 +20,16 @@ from ...solvers.admission.optimal import optimal
 from ...solvers.engines import EngineName, solve_program
 from ...solvers.outcome import Clock, Outcome, Status, Stop
 from ..frontier import Points, PriceFrontier, PricePoint, Sweep, settled
+from ..report.picture_data import evenly
 
 LARGEST = 3_000
 """Entries of J x V x C up to which the exact frontier is attempted."""
+
+LOOKED_AT = 12
+"""Blocking pairs of one assignment that are tried, drawn at random."""
+
+PATIENCE = 40
+"""Steps without fewer blocking pairs than ever after which a walk ends."""
 
 CLOSE = 1e-8
 """Total speed and bound that differ relatively by no more than this are equal."""
@@ -117,8 +124,11 @@ def price_frontiers(
             f" More than {LARGEST} jobs x VMs x core types: only the optimum is solved for; its "
             "bound holds at every limit, and the points below it are the policies' own."
         )
-    kept = _thinned(_with_tight_end(_distinct(marks)), points)
-    return (PriceFrontier("total_speed", "blocking_pairs", kept, note, sweep.stopped),)
+    kept = _distinct(marks)
+    if kept and kept[0].reached not in (None, kept[0].limit):  # a point at the most stable answer
+        kept.insert(0, replace(kept[0], limit=kept[0].reached))
+    thinned = tuple(kept[place] for place in evenly(len(kept), points))
+    return (PriceFrontier("total_speed", "blocking_pairs", thinned, note, sweep.stopped),)
 
 
 def _one_each(points: Sequence[PricePoint]) -> list[PricePoint]:
@@ -147,28 +157,6 @@ def _distinct(points: Sequence[PricePoint]) -> list[PricePoint]:
             point = replace(point, answer=tight.answer, reached=tight.reached)
         kept.append(point)
     return kept
-
-
-def _with_tight_end(points: list[PricePoint]) -> list[PricePoint]:
-    """Add a point at the number of blocking pairs of the most stable answer."""
-    if not points or (first := points[0]).reached is None or first.limit == first.reached:
-        return points
-    return [replace(first, limit=first.reached), *points]
-
-
-def _thinned(points: Sequence[PricePoint], most: int) -> tuple[PricePoint, ...]:
-    """At most `most` points of the frontier, including the first and the last."""
-    return tuple(
-        points[place]
-        for place in np.unique(np.linspace(0, len(points) - 1, most).round().astype(int))
-    )
-
-
-LOOKED_AT = 12
-"""Blocking pairs of one assignment that are tried, drawn at random."""
-
-PATIENCE = 40
-"""Steps without fewer blocking pairs than ever after which a walk ends."""
 
 
 def towards_stability(

@@ -12,7 +12,7 @@ import numpy as np
 
 from ...instances.market.envy import MOST_PAIRS, envy_index, pairs_on_servers
 from ...instances.market.equilibrium import residuals
-from ...instances.market.families import Family, family_named
+from ...instances.market.families import Family, Homogeneous, family_named
 from ...instances.market.instance import Allocation, Floats, Market, ratio, total_by
 from ...instances.market.sharing import WholeRatios, least_ratio
 from ...instances.market.utility import nash_welfare, user_utilities
@@ -59,27 +59,16 @@ def metrics(
     only : the metrics that are needed; of the others those that take long are left out.
     """
     family = family_named(utility, rho)
-    if family is not None:
-        worth = family.utilities(instance, allocation.cores)
-        result = _welfare(instance, worth)
-        error = family.residuals(instance, allocation)
-        if error is not None:
-            result |= {
-                "equilibrium_error": error.worst,
-                "regret": error.regret,
-                "excess_demand": error.excess_demand,
-            }
-        return result
-    worth = user_utilities(instance, allocation.cores)
-    result = _welfare(instance, worth)
-    error = residuals(instance, allocation)
+    worth = utilities_in(family, instance, allocation.cores)
+    result = {"total_utility": float(worth.sum()), "nash_welfare": nash_welfare(instance, worth)}
+    error = (residuals if family is None else family.residuals)(instance, allocation)
     if error is not None:
         result |= {
             "equilibrium_error": error.worst,
             "regret": error.regret,
             "excess_demand": error.excess_demand,
         }
-    if not instance.active.any():
+    if family is not None or not instance.active.any():
         return result
     if pairs_on_servers(instance) <= MOST_PAIRS and (only is None or "envy_index" in only):
         result["envy_index"] = envy_index(instance, allocation)
@@ -89,8 +78,9 @@ def metrics(
     return result
 
 
-def _welfare(market: Market, worth: Floats) -> dict[str, float]:
-    return {"total_utility": float(worth.sum()), "nash_welfare": nash_welfare(market, worth)}
+def utilities_in(family: Homogeneous | None, market: Market, cores: Floats) -> Floats:
+    """Utilities of the users from cores by job, in a family; Amdahl's where it is None."""
+    return user_utilities(market, cores) if family is None else family.utilities(market, cores)
 
 
 RATIOS = {"linear": 2.0, "ces": 2.0, "cobb-douglas": e ** (1 / e), "leontief": 2.0}
@@ -120,8 +110,7 @@ class _Reports(Reports):
     ) -> Floats:  # fmt: skip
         parts = np.arange(truth.jobs) if shown.parts is None else shown.parts
         cores = total_by(parts, solution.cores, truth.jobs)
-        family = family_named(utility, rho)
-        worth = user_utilities(truth, cores) if family is None else family.utilities(truth, cores)
+        worth = utilities_in(family_named(utility, rho), truth, cores)
         return np.where(truth.active, worth, np.nan)
 
     def most(

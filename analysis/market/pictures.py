@@ -12,7 +12,6 @@ from ...instances.market.envy import MOST_PAIRS, envy_matrix, pairs_on_servers, 
 from ...instances.market.families import Family, family_named
 from ...instances.market.instance import Allocation, Integers, Market, answer_table
 from ...instances.market.sharing import Share, sharing_ratios
-from ...instances.market.utility import user_utilities
 from ...instances.problem.answer_table import labels
 from ...instances.problem.option_types import validate_options
 from ..report.picture import BlockChart, HeatMap, Picture, Series, answer_blocks
@@ -29,6 +28,7 @@ from ..report.picture_data import (
 )
 from ..report.table import slug
 from ..run.rows import Row
+from .metrics import utilities_in
 
 MOST_USERS = 20
 """Users in a record's envy matrix: those who envy most, and whom they envy."""
@@ -61,12 +61,7 @@ def record(
     if not active.any():
         return result
     family = family_named(utility, rho)
-    worth = (
-        user_utilities(instance, allocation.cores)
-        if family is None
-        else family.utilities(instance, allocation.cores)
-    )
-    result["utility"] = _sorted(worth[active])
+    result["utility"] = _sorted(utilities_in(family, instance, allocation.cores)[active])
     if allocation.price is not None:
         busy = np.unique(instance.server[instance.useful])
         chosen = busy[evenly(len(busy), MOST_SERVERS)]

@@ -65,15 +65,14 @@ def metrics(
     """
     energy = {"ht_energy": ht_energy, "pcie_energy": pcie_energy, "pcie_hops": pcie_hops}
     asked = instance.rate if throughput is None else throughput
-    result: dict[str, float] = {}
+    result = _shares(rates_by_distance(instance, solution))
     if isinstance(solution, Flow):
-        result = _shares(flow_by_distance(instance, solution))
         result["flow_power"] = link_power(instance, solution, **energy)
         if abs(solution.throughput - asked) <= SAME * asked:
             result["link_power"] = result["flow_power"]
         return result
     if solution.stable:
-        result = {"mean_response": solution.mean_response, "mean_wait": solution.mean_wait}
+        result |= {"mean_response": solution.mean_response, "mean_wait": solution.mean_wait}
         result |= {
             name: float(value)
             for name, value in zip(("p50", "p95", "p99"), solution.response, strict=True)
@@ -82,7 +81,6 @@ def metrics(
             result["link_power"] = link_power(instance, solution, **energy)
     else:
         result["backlog_growth"] = solution.growth
-    result |= _shares(solution.served / solution.window)
     result["refusals"] = solution.refused / max(int(solution.served.sum()), 1)
     return result
 
@@ -96,11 +94,15 @@ def link_power(
     pcie_hops: Hops = THESIS.pcie_hops,
 ) -> float:
     """Link power [W] of the tasks served."""
+    energy = link_energy(instance, ht_energy, pcie_energy, pcie_hops)
+    return float((rates_by_distance(instance, solution) * energy).sum())
+
+
+def rates_by_distance(instance: Numa, solution: Simulation | Flow) -> Floats:
+    """Tasks served a second (K, D), by class and distance of the tasks from their data."""
     if isinstance(solution, Flow):
-        rate = flow_by_distance(instance, solution)
-    else:
-        rate = solution.served / solution.window
-    return float((rate * link_energy(instance, ht_energy, pcie_energy, pcie_hops)).sum())
+        return flow_by_distance(instance, solution)
+    return solution.served / solution.window
 
 
 def _shares(rate: Floats) -> dict[str, float]:

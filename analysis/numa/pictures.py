@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ...instances.numa.feasible import answer_table, flow_by_distance
+from ...instances.numa.feasible import answer_table
 from ...instances.numa.instance import CURVE, Flow, Numa, Simulation
 from ...instances.problem.option_types import validate_options
 from ..report.picture import BlockChart, Chart, Picture, Series, answer_blocks
@@ -20,6 +20,7 @@ from ..report.picture_data import (
     rounded,
 )
 from ..run.rows import Row
+from .metrics import rates_by_distance
 
 WIDE, LOWEST = 5.0, 0.05
 """Curves whose ends differ by more than this factor have a logarithmic axis from this quantile."""
@@ -33,11 +34,7 @@ def record(instance: Numa, solution: Simulation | Flow) -> dict[str, Any]:
     simulation also `stable` and, when stable, the quantiles of the response time at `levels`,
     `curve` [s].
     """
-    rate = (
-        flow_by_distance(instance, solution)
-        if isinstance(solution, Flow)
-        else solution.served / solution.window
-    )
+    rate = rates_by_distance(instance, solution)
     total = float(rate.sum())
     found: dict[str, Any] = {
         "served": total,

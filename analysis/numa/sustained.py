@@ -79,7 +79,13 @@ def sustained(
     InvalidOption, UnknownName
         An option out of range, an unknown policy.
     """
-    _validate(policy, drained, backlog)
+    if policy not in (*POLICIES, *MIXES):
+        raise UnknownName("policy", policy, (*POLICIES, *MIXES))
+    if not 1 <= drained <= backlog:
+        raise InvalidOption(
+            f"drained is {drained}; expected a number of waiting tasks, from 1 to the backlog "
+            f"of {backlog}"
+        )
     if tasks < SIGHT * backlog:
         raise InvalidOption(
             f"tasks is {tasks}; expected at least {SIGHT} times the backlog of {backlog}: "
@@ -97,8 +103,8 @@ def sustained(
     while high - low > tolerance * most:
         rate = (low + high) / 2
         if all(
-            _goes_well(instance, _at_rate(draws, rate), start, first, backlog, drained)
-            for draws in all_draws
+            _goes_well(instance, scaled, start, first, backlog, drained)
+            for scaled in (replace(draws, arrival=draws.arrival / rate) for draws in all_draws)
         ):
             low = rate
         else:
@@ -133,17 +139,3 @@ def _reaches(instance: Numa, policy: str) -> int | Floats:
     if not isinstance(flow, Flow):
         raise EngineError("the fluid program was not solved, so there is no mix")
     return mix_shares(instance, flow, "class" if policy == "mix" else "memory")
-
-
-def _at_rate(draws: Draws, rate: float) -> Draws:
-    return replace(draws, arrival=draws.arrival / rate)
-
-
-def _validate(policy: str, drained: int, backlog: int) -> None:
-    if policy not in (*POLICIES, *MIXES):
-        raise UnknownName("policy", policy, (*POLICIES, *MIXES))
-    if not 1 <= drained <= backlog:
-        raise InvalidOption(
-            f"drained is {drained}; expected a number of waiting tasks, from 1 to the backlog "
-            f"of {backlog}"
-        )

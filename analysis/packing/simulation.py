@@ -1,20 +1,27 @@
-"""Time-slotted simulation of a trace: VMs arrive, wait, run and leave; a policy shares the free
-capacity.
+"""Time-slotted simulation of a trace (VMs arrive, wait, run and leave; a policy shares the free
+capacity), and policies on clusters of growing size.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Annotated, Any, TypedDict
 
 import numpy as np
 
-from ...instances.packing import Packing
+from ...catalog import find, methods
+from ...instances.packing import Packing, Placement, check
 from ...instances.packing.formats import VmTrace
 from ...instances.packing.instance import Integers, fits
-from ...instances.problem.errors import InvalidInstance
+from ...instances.problem.errors import CotenantError, InvalidInstance, UnknownName
 from ...instances.problem.option_types import Above, AtLeast, validate_options
-from .sweeps import Policy, share
+from ...instances.problem.options import accepted
+from ...solvers.outcome import Clock
+from ..run.question import outcome_of
+from .metrics import metrics
+
+Policy = str | Callable[..., Any]
 
 
 @dataclass(frozen=True)
@@ -170,3 +177,74 @@ class _State:
                     number += 1
         assert (self.free >= 0).all(), "a policy overfilled a server"
         return number
+
+
+class SweepRow(TypedDict, total=False):
+    """Metrics of one policy on a cluster of so many `machines`, or its `error`."""
+
+    machines: int
+    method: str
+    seconds: float
+    metrics: dict[str, float]
+    error: str
+
+
+def policy_named(policy: Policy) -> Callable[..., Any]:
+    """Function of the named policy; raises UnknownName with similar names."""
+    if callable(policy):
+        return policy
+    shared = [
+        method.name
+        for method in methods("packing")
+        if method.precondition.endswith(":shared_servers")
+    ]
+    if policy not in shared:
+        raise UnknownName("policy for fixed servers", policy, shared)
+    return find("packing", policy).resolve()
+
+
+def share(instance: Packing, policy: Policy, *, seed: int = 0, **options: Any) -> Placement | None:
+    """Checked placement of a policy with those options that it takes; None without one."""
+    function = policy_named(policy)
+    given = {"rng": np.random.default_rng(seed), **options}
+    answer = function(instance, **accepted(function, given))
+    name = policy if isinstance(policy, str) else getattr(policy, "__name__", "own")
+    placement: Placement | None = outcome_of(answer, (Placement,), name).solution
+    if placement is not None:
+        check(instance, placement)
+    return placement
+
+
+def size_sweep(
+    policies: Sequence[Policy],
+    *,
+    sizes: Iterable[int],
+    cluster: Callable[[int], Packing],
+    seed: int = 0,
+    **options: Any,
+) -> list[SweepRow]:
+    """Metrics of each policy on clusters of growing size (figure 6: 50 to 700 servers).
+
+    Parameters
+    ----------
+    cluster : number of servers -> instance.
+    """
+    rows: list[SweepRow] = []
+    for size in sizes:
+        instance = cluster(size)
+        rows += [{"machines": size, **_row(instance, it, seed, options)} for it in policies]
+    return rows
+
+
+def _row(instance: Packing, policy: Policy, seed: int, options: dict[str, Any]) -> SweepRow:
+    name = policy if isinstance(policy, str) else getattr(policy, "__name__", "policy")
+    clock = Clock()
+    try:
+        placement = share(instance, policy, seed=seed, **options)
+    except CotenantError as error:
+        return {"method": name, "metrics": {}, "error": str(error), "seconds": clock.seconds}
+    seconds = clock.seconds
+    measured = (
+        {} if placement is None else metrics(instance, placement, alpha=options.get("alpha", 2.0))
+    )
+    return {"method": name, "metrics": measured, "seconds": seconds}

@@ -232,36 +232,22 @@ def _instances(
         listed.append((key[1], members, mine, lines[key], tables[key]))
     alone = [row for each in frontiers.values() for row in each if id(row) not in used]
     listed += [(row["instance"], [], [row], [], None) for row in alone]
-    # 2. A part for each.
-    return tuple(
-        _instance(name, instance, members, mine, own, table, metrics, again, index < most)
-        for index, (instance, members, mine, own, table) in enumerate(listed)
-    )
-
-
-def _instance(
-    problem: str,
-    instance: str,
-    runs: Sequence[Row],
-    frontiers: Sequence[Row],
-    lines: Sequence[Line],
-    table: Table | None,
-    metrics: Sequence[Metric],
-    again: str,
-    pictured: bool,
-) -> InstancePart:
-    file = next((str(row["file"]) for row in (*runs, *frontiers) if row.get("file")), "")
-    alone = "Only a frontier: no method was run on this instance under the same options."
-    notes = [] if runs else [alone]
-    found: list[Picture] = []
-    if pictured:
-        by_name = {metric.name: metric for metric in metrics}
-        maps, remarks = _maps(problem, instance, frontiers, lines, by_name)
-        drawn, untold = _pictures(problem, instance, runs, again)
-        found = once([*maps, *drawn])
-        notes += [*remarks, *untold]
-    decided = decision(runs, metrics)
-    return InstancePart(instance, file, decided, table, tuple(found), tuple(notes))
+    # 2. A part for each: decision, table, frontier maps and pictures of answers.
+    by_name = {metric.name: metric for metric in metrics}
+    alone_note = "Only a frontier: no method was run on this instance under the same options."
+    parts = []
+    for index, (instance, members, mine, own, table) in enumerate(listed):
+        file = next((str(row["file"]) for row in (*members, *mine) if row.get("file")), "")
+        notes = [] if members else [alone_note]
+        found: list[Picture] = []
+        if index < most:
+            maps, remarks = _maps(name, instance, mine, own, by_name)
+            drawn, untold = _pictures(name, instance, members, again)
+            found = once([*maps, *drawn])
+            notes += [*remarks, *untold]
+        decided = decision(members, metrics)
+        parts.append(InstancePart(instance, file, decided, table, tuple(found), tuple(notes)))
+    return tuple(parts)
 
 
 def _maps(

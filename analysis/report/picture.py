@@ -271,7 +271,8 @@ def once(pictures: Iterable[Picture]) -> list[Picture]:
     """Pictures without those that repeat numbers; a note at the first names the others."""
     kept: list[Picture] = []
     for picture in pictures:
-        same = next((index for index, known in enumerate(kept) if _same(known, picture)), None)
+        numbers = _numbers(picture)
+        same = next((at for at, known in enumerate(kept) if _numbers(known) == numbers), None)
         if same is None:
             kept.append(picture)
         else:
@@ -282,20 +283,13 @@ def once(pictures: Iterable[Picture]) -> list[Picture]:
     return kept
 
 
-def _same(known: Picture, picture: Picture) -> bool:
-    if isinstance(known, Chart) and isinstance(picture, Chart):
-        drawn = [
-            [(each.name, each.x, each.y, each.style) for each in chart.series]
-            for chart in (known, picture)
-        ]
-        return drawn[0] == drawn[1]
-    if isinstance(known, HeatMap) and isinstance(picture, HeatMap):
-        return (known.x_names, known.y_names, known.values) == (
-            picture.x_names,
-            picture.y_names,
-            picture.values,
-        )
-    return False
+def _numbers(picture: Picture) -> Any:
+    """What a chart or a heat map draws; the id of another picture, which is equal to none."""
+    if isinstance(picture, Chart):
+        return [(each.name, each.x, each.y, each.style) for each in picture.series]
+    if isinstance(picture, HeatMap):
+        return picture.x_names, picture.y_names, picture.values
+    return id(picture)
 
 
 def _words(*texts: str) -> set[str]:

@@ -276,9 +276,10 @@ def _points(axes: Axes, series: Series, x: Sequence[float], color: str, place: i
     y = list(map(_number, series.y))
     marked = "points" in series.style
     look: dict[str, Any] = {"color": color, "linewidth": 2.0 if series.strong else 1.5}
-    look["linestyle"] = (
-        "" if series.style == "points" else "-" if series.strong or marked else _dash(place)
-    )
+    # another pattern when a color is used again
+    dashes = DASHES[(place + place // len(COLOURS)) % len(DASHES)]
+    plain = "-" if series.strong or marked else dashes
+    look["linestyle"] = "" if series.style == "points" else plain
     if series.style.startswith("step"):
         look["drawstyle"] = "steps-post"
     if marked:
@@ -287,11 +288,6 @@ def _points(axes: Axes, series: Series, x: Sequence[float], color: str, place: i
     if series.tips and marked:
         shown.set_gid(f"tips-{place}")
     _intervals(axes, series, x)
-
-
-def _dash(place: int) -> Any:
-    """Dash pattern of a line by its index, different when a color is used again."""
-    return DASHES[(place + place // len(COLOURS)) % len(DASHES)]
 
 
 def _intervals(axes: Axes, series: Series, x: Sequence[float], lying: bool = False) -> None:

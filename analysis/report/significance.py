@@ -21,7 +21,7 @@ from ... import catalog
 from ...instances.problem.errors import InvalidOption, UnknownName
 from ...instances.problem.text import sanitize_for_terminal
 from ..metric import Metric, Sense
-from ..run.measures import own_name
+from ..run.own_functions import own_name
 from ..run.rows import Line
 from . import aggregate
 from .aggregate import Values, reaches

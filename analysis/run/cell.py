@@ -23,8 +23,7 @@ from ...solvers.memory import short_of_memory
 from ...solvers.outcome import Clock, Status, Stop
 from ..manipulation import best_misreport
 from ..registry import analysis_of
-from .measures import NO_MEASURES, Measures, own_name
-from .own_functions import UNKNOWN, place_of
+from .own_functions import NO_MEASURES, UNKNOWN, Measures, own_name, place_of
 from .proving import prove_beside
 from .result import Result, fingerprint, versions
 from .rows import Row

@@ -27,8 +27,7 @@ from .cell import Cell, predictor
 from .documents import require_good
 from .gaps import Comparison
 from .lock import locked
-from .measures import Measures, own_name
-from .own_functions import code_of
+from .own_functions import Measures, code_of, own_name
 from .progress import watched
 from .result import fingerprint
 from .rows import Row, RowFile, finished_rows

@@ -36,6 +36,13 @@ if TYPE_CHECKING:
 
 _CLAIMED = {"proof_status": "claimed"}
 
+_SUMMARY = (
+    "problem", "instance", "fingerprint", "method", "seed", "status", "stop", "objective_name",
+    "objective", "bound", "gap", "gap_absolute", "tolerance", "scale", "levels", "proof", "seconds",
+    "options", "metrics", "versions",
+)  # fmt: skip
+"""Fields of `Result.summary`, in the order of rows and files."""
+
 
 @dataclass(frozen=True, repr=False, kw_only=True)
 class Result(Outcome[Answer], metaclass=SignatureErrors):
@@ -136,28 +143,10 @@ class Result(Outcome[Answer], metaclass=SignatureErrors):
 
     def summary(self) -> dict[str, Any]:
         """One flat row: names, status, objective, bound, gap, seconds, and the metrics."""
-        return {
-            "problem": self.problem,
-            "instance": self.instance,
-            "fingerprint": self.fingerprint,
-            "method": self.method,
-            "seed": self.seed,
-            "status": self.status.value,
-            "stop": self.stop.value,
-            "objective_name": self.objective_name,
-            "objective": self.objective,
-            "bound": self.bound,
-            "gap": self.gap,
-            "gap_absolute": self.gap_absolute,
-            "tolerance": self.tolerance,
-            "scale": self.scale,
-            "levels": self.certificate.get("levels", []),
-            "proof": dict(self.proof),
-            "seconds": self.seconds,
-            "options": dict(self.options),
-            "metrics": dict(self.metrics),
-            "versions": dict(self.versions),
-        }
+        row = {name: getattr(self, name, None) for name in _SUMMARY}
+        row |= {"status": self.status.value, "stop": self.stop.value}
+        row |= {name: dict(row[name]) for name in ("proof", "options", "metrics", "versions")}
+        return row | {"levels": self.certificate.get("levels", [])}
 
     def document(self) -> dict[str, Any]:
         """The whole result as JSON values; `from_document` is the inverse."""

@@ -27,7 +27,7 @@ class Row(TypedDict, total=False):
     file : where the instance was read from.
     code : the files that a function of the user's own is made of, `own_functions.code_of`.
     measures, own_metrics, broken : the user's own metrics and rules, which way is better in the
-        metrics, and what the answer breaks of the rules, by their names; see `measures.Measures`.
+        metrics, and what the answer breaks of the rules, by their names; `own_functions.Measures`.
     shard : which part of a comparison wrote it, see `shards.Shard.document`; absent otherwise.
     predict : the share of penalties that was sampled, None when the method saw the true ones.
     answer : the decision in a sentence, see `instances.problem.answer_table`.

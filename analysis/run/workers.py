@@ -145,11 +145,6 @@ def interrupt_runs(token: str) -> None:
     _children(token).interrupt()
 
 
-def end_runs(token: str) -> None:
-    """End the children of a comparison in this process at once; start no others."""
-    _children(token).end()
-
-
 _CHILDREN: dict[str, Children] = {}
 """By the token of the comparison."""
 
@@ -291,7 +286,7 @@ class OnExecutor:
         finally:
             for future in list(self._going):
                 future.cancel()
-            end_runs(self._token)
+            _children(self._token).end()
             if self._pool is not None:
                 self._pool.shutdown()
             _CHILDREN.pop(self._token, None)

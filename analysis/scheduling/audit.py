@@ -78,11 +78,6 @@ class Audit:
         """
         return self.contributed - self.received
 
-    @property
-    def at_end(self) -> Judging:
-        """Settings of further audits by the same rule for coalitions, at the end of time only."""
-        return Judging(self.reference, orderings=75, points=1)
-
     def in_unit(self, values: Any) -> Any:
         """Convert machines or machine seconds to an amount of the counted unit, such as cores."""
         return values if self.judged.size == 1 else values * float(self.judged.size)

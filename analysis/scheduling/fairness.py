@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from fractions import Fraction
@@ -31,7 +31,7 @@ from ...instances.scheduling.instance import Integers
 from ...instances.scheduling.log import Log, Settings, Window, window
 from ...instances.scheduling.units import Unit
 from ...solvers.scheduling.shapley_schedule import affordable
-from ..report.picture import Chart, Scale, Series
+from ..report.picture import Chart, Series
 from ..run.result import Result, fingerprint
 from ..run.verify_result import read_answer
 from .audit import FAIRLY, Audit, Judging, audit
@@ -223,7 +223,9 @@ class Fairness:
             paid = rows[-1]
         table = np.array(rows)
         last = [f"{name} {debt:+,.0f}" for name, debt in zip(self.names, paid, strict=True)]
-        label, scale, x = self.time_axis(times)
+        label, x, dated = "hours", tuple(time / HOUR for time in times), self.found.log.dated
+        if dated:
+            label, x = "date (UTC)", tuple(float(first.judged.begin + time) for time in times)
         return Chart(
             "owed-over-time",
             "Who is owed what over time",
@@ -234,18 +236,9 @@ class Fairness:
             ),
             "What each account is owed over time; below 0 it owes. At the end, in "
             f"{self.unit.hours}: {', '.join(last)}.",
-            x_scale=scale,
+            x_scale="time" if dated else "linear",
             note="Debts sum to 0 at any time.",
         )
-
-    def time_axis(self, seconds: Iterable[float]) -> tuple[str, Scale, tuple[float, ...]]:
-        """Label and scale of a time axis, and positions of seconds since the first window on it:
-        dates where the log has them, else hours.
-        """
-        if self.found.log.dated:
-            begin = self.audits[0].judged.begin
-            return "date (UTC)", "time", tuple(float(begin + second) for second in seconds)
-        return "hours", "linear", tuple(second / HOUR for second in seconds)
 
     def document(self) -> dict[str, Any]:
         """Plain JSON values."""
@@ -451,7 +444,8 @@ def _spread(audits: list[Audit], number: int, size: float = 1.0) -> Floats | Non
         moved = np.zeros_like(spread)
         for each in audits:
             order = rng.permutation(len(spread))
-            shuffled = audit(_reordered(each.judged, order, rng), judging=each.at_end)
+            at_end = Judging(each.reference, points=1)
+            shuffled = audit(_reordered(each.judged, order, rng), judging=at_end)
             moved += in_core_hours(shuffled)[order] - in_core_hours(each)
         spread = np.maximum(spread, size * np.abs(moved))
     return spread

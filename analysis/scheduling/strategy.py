@@ -10,8 +10,8 @@ only padding count nothing.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from typing import Literal, get_args
+from itertools import product
+from typing import Literal, NamedTuple, get_args
 
 import numpy as np
 
@@ -25,31 +25,27 @@ KINDS: tuple[Kind, ...] = get_args(Kind)[:-1]
 """Those of sequential jobs; "narrow" is of parallel ones, on request."""
 
 
-@dataclass(frozen=True, eq=False)
-class Change:
-    """Misreport of an organization that presents the same work as other jobs.
+class Change(NamedTuple):
+    """Change by which an organization presents the same work as other jobs.
 
     Attributes
     ----------
     kind, job : what was done to which job (the first of two that are merged).
     amount : where it was cut, by how much it was delayed or padded, or the processors of the first
         of two narrower jobs; 0 for a merge.
-    instance : what the scheduler sees.
     useful : (j,) units of each job that are worth something to its owner, the first ones.
     """
 
     kind: Kind
     job: int
     amount: int
-    instance: Scheduling
     useful: Integers
 
 
-def changes(
-    instance: Scheduling, organization: int, kinds: Sequence[str] = KINDS
-) -> Iterator[Change]:
+def changes(instance: Scheduling, organization: int, kinds: Sequence[str]) -> Iterator[Misreport]:
     """All single changes to an organization's jobs: all cuts, all merges of neighbors with equal
-    processors, delays and paddings of 1, 2 and 4, all ways to split a parallel job.
+    processors, delays and paddings of 1, 2 and 4, all ways to split a parallel job. The parts of a
+    misreport are its `Change`.
     """
     jobs = [job for job in instance.order.tolist() if instance.organization[job] == organization]
     for index, job in enumerate(jobs):
@@ -63,19 +59,13 @@ def changes(
         if "narrow" in kinds:
             for first in range(1, int(instance.width[job])):
                 yield _halves(instance, "narrow", job, first)
-        for amount in (1, 2, 4):
-            if "delay" in kinds:
-                release = instance.release.copy()
-                release[job] += amount
-                yield Change(
-                    "delay", job, amount, instance.replace(release=release), instance.processing
-                )
-            if "pad" in kinds:
-                processing = instance.processing.copy()
-                processing[job] += amount
-                yield Change(
-                    "pad", job, amount, instance.replace(processing=processing), instance.processing
-                )
+        later: tuple[tuple[Kind, str], ...] = (("delay", "release"), ("pad", "processing"))
+        for amount, (kind, name) in product((1, 2, 4), later):
+            if kind in kinds:
+                moved = getattr(instance, name).copy()
+                moved[job] += amount
+                change = Change(kind, job, amount, instance.processing)
+                yield Misreport(instance.replace(**{name: moved}), change)
 
 
 class _Reports(Reports):
@@ -99,8 +89,7 @@ class _Reports(Reports):
     ) -> Iterator[Misreport]:
         some = KINDS if truth.processors is None else get_args(Kind)
         if here.parts is None:  # what is useful is known of one change
-            each = changes(truth, agent, some if kinds is None else kinds)
-            yield from (Misreport(change.instance, change) for change in each)
+            yield from changes(truth, agent, some if kinds is None else kinds)
 
     def orders(self, truth: Scheduling, agent: int) -> Iterator[Misreport]:
         return iter(())
@@ -114,7 +103,7 @@ class _Reports(Reports):
 REPORTS = _Reports()
 
 
-def _halves(instance: Scheduling, kind: Kind, job: int, first: int) -> Change:
+def _halves(instance: Scheduling, kind: Kind, job: int, first: int) -> Misreport:
     """Cut a job into two that are released together: "split" after `first` time units of its
     length, "narrow" after `first` of its processors, so that both run side by side.
     """
@@ -126,10 +115,10 @@ def _halves(instance: Scheduling, kind: Kind, job: int, first: int) -> Change:
     amount = twice["processing" if kind == "split" else "processors"]
     amount[job : job + 2] = first, amount[job] - first
     shown = instance.replace(**twice)
-    return Change(kind, job, first, shown, shown.processing)
+    return Misreport(shown, Change(kind, job, first, shown.processing))
 
 
-def _merge(instance: Scheduling, job: int, following: int) -> Change:
+def _merge(instance: Scheduling, job: int, following: int) -> Misreport:
     """Replace two neighboring jobs by one, released with the later one."""
     processing = instance.processing.copy()
     processing[following] += processing[job]
@@ -139,4 +128,4 @@ def _merge(instance: Scheduling, job: int, following: int) -> Change:
         if getattr(instance, name) is not None
     }
     shown = instance.replace(**left)
-    return Change("merge", job, 0, shown, shown.processing)
+    return Misreport(shown, Change("merge", job, 0, shown.processing))

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import cache, partial
 from typing import Annotated, Any
 
 import numpy as np
@@ -19,7 +18,7 @@ import numpy.typing as npt
 from ...catalog import find
 from ...instances.problem.errors import InvalidInstance, InvalidOption
 from ...instances.problem.option_types import AtLeast, validate_options
-from ...instances.problem.options import accepts
+from ...instances.problem.options import accepted
 from ...instances.scheduling import Schedule, Scheduling, utilities
 from ...instances.scheduling.instance import Integers
 from ...instances.scheduling.log import Log, Settings, window
@@ -153,19 +152,10 @@ def study(
     )
 
 
-@cache
-def rule_named(name: str) -> tuple[Callable[..., Schedule | Outcome], bool]:
-    """Method of the catalogue or of `RAND_AS` with a name, and whether it draws; raises
-    UnknownName.
-    """
-    rule = find("scheduling", "RAND" if name in RAND_AS else name).resolve()
-    return partial(rule, **RAND_AS.get(name, {})), accepts(rule, "rng")
-
-
 def rule_schedule(instance: Scheduling, name: str, rng: np.random.Generator) -> Schedule:
-    """Schedule of a scheduling rule, which may draw from `rng`."""
-    rule, draws = rule_named(name)
-    return whole_schedule(rule(instance, rng=rng) if draws else rule(instance))
+    """Schedule of a rule of the catalogue or of `RAND_AS`, which may draw from `rng`."""
+    rule = find("scheduling", "RAND" if name in RAND_AS else name).resolve()
+    return whole_schedule(rule(instance, **RAND_AS.get(name, {}), **accepted(rule, {"rng": rng})))
 
 
 def whole_schedule(answer: Schedule | Outcome) -> Schedule:

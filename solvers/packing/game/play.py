@@ -81,8 +81,8 @@ def fuga(
     -----
     Ties go to the lexicographically smallest combination, at step 2 and in backward induction.
     Theorems 8 to 10 of the paper (sharing incentive, no envy, Pareto efficiency) do not hold in
-    general; `analysis.packing.audits` measures them. Source: Xu and Yu (2014), section 4.3; the
-    equilibrium their Algorithm 1 claims.
+    general; `analysis.packing.metrics.audit` measures them. Source: Xu and Yu (2014), section 4.3;
+    the equilibrium their Algorithm 1 claims.
 
     Examples
     --------

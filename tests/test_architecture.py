@@ -476,16 +476,16 @@ def test_public_functions_and_classes_have_a_docstring() -> None:
 
 BUDGET = {
     "solvers": (39_051, 25_637),
-    "analysis": (19_324, 13_116),
+    "analysis": (19_167, 12_994),
     "instances": (21_039, 13_958),
     "models": (5_269, 3_307),
     "verify": (4_849, 3_460),
     "baselines": (4_209, 2_207),
     "ask": (854, 409),
     "cluster": (12_711, 8_729),
-    "papers": (5_855, 4_267),
+    "papers": (5_854, 4_266),
     "cli": (3_498, 2_387),
-    "tests": (44_793, 35_461),
+    "tests": (44_799, 35_467),
     "benchmarks": (6_943, 5_376),
 }
 """Lines of each layer's Python files, and those of code (without blanks, comments and docstrings):

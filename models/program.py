@@ -139,18 +139,18 @@ class ProgramBuilder:
     """Builder of a program: collects columns and rows; `build` makes the arrays.
 
     Columns are numbers, so a row is written as coefficients times columns, one row at a time
-    (`row`) or many rows at once as triplets (`block`), which is what makes half a million of them
-    cheap.
+    (`row`) or many rows at once (`sums`), which is what makes half a million of them cheap.
     """
 
     def __init__(self) -> None:
-        self._columns: list[tuple[Floats, Floats, Floats, Booleans, Booleans]] = []
+        empty, none = np.zeros(0), np.zeros(0, dtype=np.int64)
+        self._columns = [(empty, empty, empty, empty.astype(bool), empty.astype(bool))]
         self._names: list[str] = []
         self._width = 0
         self._height = 0
-        self._triplets: list[tuple[Integers, Integers, Floats]] = []
-        self._bounds: list[tuple[Floats, Floats]] = []
-        self._products: list[Integers] = []
+        self._triplets = [(none, none, empty)]
+        self._bounds = [(empty, empty)]
+        self._products = [np.zeros((0, 3), dtype=np.int64)]
 
     def columns(
         self,
@@ -185,31 +185,7 @@ class ProgramBuilder:
     ) -> int:
         """Add the row lower <= sum of coefficients x columns <= upper. Returns the row's index."""
         where = np.atleast_1d(np.asarray(columns, dtype=np.int64))
-        return int(
-            self.block(np.zeros(len(where), dtype=np.int64), where, coefficients, [lower], [upper])[
-                0
-            ]
-        )
-
-    def block(
-        self,
-        rows: npt.ArrayLike,
-        columns: npt.ArrayLike,
-        coefficients: npt.ArrayLike,
-        lower: npt.ArrayLike,
-        upper: npt.ArrayLike,
-    ) -> Integers:
-        """Add rows by triplets of row, column and coefficient, rows counted from 0 in the block;
-        returns their indices.
-        """
-        low, high = np.asarray(lower, dtype=float), np.asarray(upper, dtype=float)
-        number = max(low.size, high.size)
-        where = np.asarray(columns, dtype=np.int64)
-        values = np.broadcast_to(np.asarray(coefficients, dtype=float), where.shape)
-        self._triplets.append((np.asarray(rows, dtype=np.int64) + self._height, where, values))
-        self._bounds.append((np.broadcast_to(low, (number,)), np.broadcast_to(high, (number,))))
-        first, self._height = self._height, self._height + number
-        return np.arange(first, self._height)
+        return int(self.sums(1, (0, where, coefficients), lower=lower, upper=upper)[0])
 
     def sums(
         self,
@@ -219,22 +195,19 @@ class ProgramBuilder:
         upper: npt.ArrayLike = np.inf,
     ) -> Integers:
         """Add rows lower <= sum of terms <= upper, the rows of terms counted from 0 within the
-        block; bounds and coefficients may be one for all. Returns the rows' indices.
+        block; bounds, coefficients and rows may be one for all. Returns the rows' indices.
         """
-        columns = [np.asarray(column, dtype=np.int64) for _, column, _ in terms]
-        every = list(zip(terms, columns, strict=True))
-        return self.block(
-            np.concatenate([np.broadcast_to(row, column.shape) for (row, _, _), column in every]),
-            np.concatenate(columns),
-            np.concatenate(
-                [
-                    np.broadcast_to(np.asarray(values, float), column.shape)
-                    for (_, _, values), column in every
-                ]
-            ),
-            np.broadcast_to(np.asarray(lower, dtype=float), (number,)),
-            np.broadcast_to(np.asarray(upper, dtype=float), (number,)),
+        for row, column, values in terms:
+            where = np.asarray(column, dtype=np.int64)
+            rows = np.asarray(row, dtype=np.int64) + self._height
+            coefficients = np.broadcast_to(np.asarray(values, dtype=float), where.shape)
+            self._triplets.append((np.broadcast_to(rows, where.shape), where, coefficients))
+        low, high = (
+            np.broadcast_to(np.asarray(bound, dtype=float), (number,)) for bound in (lower, upper)
         )
+        self._bounds.append((low, high))
+        first, self._height = self._height, self._height + number
+        return np.arange(first, self._height)
 
     def at_most(self, upper: npt.ArrayLike, *terms: tuple[Integers, npt.ArrayLike]) -> None:
         """Add rows sum of coefficients x columns <= upper, each term with an entry in each row."""
@@ -251,27 +224,14 @@ class ProgramBuilder:
         """Build the linear program; repeated entries of a row are added."""
         from scipy.sparse import coo_array
 
-        rows, columns, values = _joined(self._triplets, (np.int64, np.int64, float))
-        row_lower, row_upper = _joined(self._bounds, (float, float))
-        lower, upper, cost, integer, implied = _joined(
-            self._columns, (float, float, float, bool, bool)
-        )
+        rows, columns, values = map(np.concatenate, zip(*self._triplets, strict=True))
+        row_lower, row_upper = map(np.concatenate, zip(*self._bounds, strict=True))
+        lower, upper, cost, integer, implied = map(np.concatenate, zip(*self._columns, strict=True))
         matrix = coo_array((values, (rows, columns)), shape=(self._height, self._width)).tocsr()
         matrix.eliminate_zeros()
-        products = np.concatenate([np.zeros((0, 3), dtype=np.int64), *self._products])
-        return LinearProgram(
-            matrix,
-            row_lower,
-            row_upper,
-            cost,
-            lower,
-            upper,
-            integer,
-            offset,
-            tuple(self._names),
-            implied,
-            products,
-        )
+        names, products = tuple(self._names), np.concatenate(self._products)
+        bounds = row_lower, row_upper, cost, lower, upper
+        return LinearProgram(matrix, *bounds, integer, offset, names, implied, products)
 
 
 @validate_options
@@ -328,13 +288,3 @@ def _impossible() -> LinearProgram:
     builder = ProgramBuilder()
     builder.row(builder.columns(1, upper=1.0, names=["contradiction"]), lower=2.0)
     return builder.build()
-
-
-def _joined(parts: list[tuple[Any, ...]], kinds: tuple[Any, ...]) -> tuple[Any, ...]:
-    """Concatenate a list of tuples of arrays, position by position."""
-    if not parts:
-        return tuple(np.zeros(0, dtype=kind) for kind in kinds)
-    return tuple(
-        cast("Any", np.concatenate([part[index] for part in parts]).astype(kind))
-        for index, kind in enumerate(kinds)
-    )

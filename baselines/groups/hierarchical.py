@@ -135,11 +135,10 @@ def _stage(
         most = np.where(paired, np.minimum(have[first], have[second]), have[first]) // use
         builder = ProgramBuilder()
         x = builder.columns(len(pairs), upper=np.where(barred, 0, most), cost=cost, integer=True)
-        builder.block(
-            np.concatenate([first, second[paired]]), np.concatenate([x, x[paired]]), 1.0, have, have
-        )
+        both = (first, x, 1.0), (second[paired], x[paired], 1.0)
+        builder.sums(len(have), *both, lower=have, upper=have)
         targets = np.array(list(wanted.values()))
-        builder.block(target_of, x, 1.0, targets, targets)
+        builder.sums(len(targets), (target_of, x, 1.0), lower=targets, upper=targets)
         answer = solve_program(builder.build(), time_limit=clock.time_slice(1, STAGE_SECONDS))
         if answer.point is None:
             return None

@@ -101,7 +101,8 @@ class Assignment:
         """Add rows that place every agent once, and at most as many alone as machines allow."""
         place = np.cumsum(present) - 1
         count = self.instance.count[present].astype(float)
-        self.builder.block(place[self.kind], self.column, self.agents, count, count)
+        entries = place[self.kind], self.column, self.agents
+        self.builder.sums(len(count), entries, lower=count, upper=count)
         allowed = self.instance.singles_allowed
         if len(self.single) and allowed < self.instance.agents:
             self.builder.row(self.single, upper=allowed)
@@ -180,15 +181,7 @@ def repair_program(
     base = np.concatenate([shared.x, shared.single])
     where = np.flatnonzero(wanted)
     kept = shared.builder.columns(len(where), upper=wanted[where], integer=True)
-    rows = np.tile(np.arange(len(where)), 2)
-    values = np.repeat([1.0, -1.0], len(where))
-    shared.builder.block(
-        rows,
-        np.concatenate([kept, base[where]]),
-        values,
-        np.full(len(where), -np.inf),
-        np.zeros(len(where)),
-    )
+    shared.builder.at_most(0.0, (kept, 1.0), (base[where], -1.0))
     agents = np.where(where < len(shared.first), 2.0, 1.0)
     cost = np.concatenate([shared.cost, -weight * agents])
     return shared.finish(cost, lambda chosen: np.minimum(chosen[where], wanted[where]))

@@ -250,13 +250,10 @@ class _Chains:
                 most[:upto] = np.minimum(most[:upto], 1.0)
             s = shared.builder.columns(len(levels), upper=most, integer=True, implied=True)
             joins, row = step < len(levels), np.arange(len(levels))
-            rows = np.concatenate([step[joins], row[1:], row])
-            where = np.concatenate([column[joins], s[:-1], s])
-            values = np.concatenate(
-                [agents[joins], np.ones(len(levels) - 1), -np.ones(len(levels))]
+            joining = step[joins], column[joins], agents[joins]
+            shared.builder.sums(  # s[j-1] + who joins = s[j]
+                len(levels), joining, (row[1:], s[:-1], 1.0), (row, s, -1.0), lower=0.0, upper=0.0
             )
-            # s[j-1] + who joins = s[j]
-            shared.builder.block(rows, where, values, np.zeros(len(levels)), np.zeros(len(levels)))
             self.chains.append(_Chain(a, levels, column, agents, step, room, most, s))
         self._leave_own_out(shared, at_most_one_of_own)
 

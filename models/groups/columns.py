@@ -87,9 +87,8 @@ class Columns:
         columns.
         """
         row, column = self.incidence()
-        wanted = count.astype(float)
-        builder.block(row, x[column], 1.0, wanted, wanted)
-        builder.block(self.where, x, 1.0, np.full(len(limits), -np.inf), limits.astype(float))
+        builder.sums(len(count), (row, x[column], 1.0), lower=count, upper=count)
+        builder.sums(len(limits), (self.where, x, 1.0), upper=limits)
 
     def find(self, instance: Groups, grouping: Grouping) -> Integers:
         """Indices (G,) of the columns of a grouping's groups."""

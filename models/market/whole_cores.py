@@ -77,7 +77,7 @@ def core_columns(market: Market) -> CoreColumns:
     builder = ProgramBuilder()
     column = builder.columns(len(job), upper=1.0, integer=True)
     busy, place = np.unique(market.server[job], return_inverse=True)
-    builder.block(place, column, 1.0, np.full(len(busy), -np.inf), total[busy].astype(float))
+    builder.sums(len(busy), (place, column, 1.0), upper=total[busy])
     later = np.flatnonzero(core > 1)
     rows = np.arange(len(later))
     if len(later):

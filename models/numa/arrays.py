@@ -72,7 +72,7 @@ def power_program(instance: Numa, throughput: float, energy: Floats) -> FluidPro
     """Program of least link power [W] at a throughput [tasks/s]; `energy` as of `link_energy`."""
     builder, work = _work(instance, energy)
     owed = _owed(instance, throughput)
-    builder.block(_supply_rows(instance), work, 1.0, owed, owed)
+    builder.sums(len(owed), (_supply_rows(instance), work, 1.0), lower=owed, upper=owed)
     capacity, spare = _capacity(instance, builder, work)
     return FluidProgram(builder.build(), capacity, spare)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from ..program import LinearProgram, ProgramBuilder
+from ..program import LinearProgram, ProgramBuilder, Term
 
 Integers = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
@@ -17,30 +17,24 @@ def _served(
     """Add columns for the servers of each class by combination, and for the VMs of each user, at
     most those held and those requested.
     """
-    number = []
-    types = combination[0].shape[1]
-    for c, table in enumerate(combination):
-        columns = builder.columns(len(table), upper=float(servers[c]), integer=True)
-        builder.row(columns, upper=float(servers[c]))
-        number.append(columns)
-    most = np.sum(
-        [
-            table.max(axis=0, initial=0) * count
-            for table, count in zip(combination, servers, strict=True)
-        ],
-        axis=0,
+    sizes, table = [len(each) for each in combination], np.concatenate(combination)
+    of_class, types = np.repeat(np.arange(len(sizes)), sizes), table.shape[1]
+    columns = builder.columns(len(table), upper=servers[of_class].astype(float), integer=True)
+    builder.sums(len(sizes), (of_class, columns, 1.0), upper=servers)
+    served = builder.columns(
+        types, upper=np.minimum(cap, _most(combination, servers)), integer=True
     )
-    served = builder.columns(types, upper=np.minimum(cap, most), integer=True)
-    for user in range(types):
-        serving = np.concatenate(
-            [
-                columns[table[:, user] > 0]
-                for columns, table in zip(number, combination, strict=True)
-            ]
-        )
-        values = np.concatenate([table[table[:, user] > 0, user] for table in combination])
-        builder.row(np.append(serving, served[user]), np.append(values, -1.0), lower=0.0)
-    return number, served
+    row, user = np.nonzero(table)
+    serving = user, columns[row], table[row, user]
+    builder.sums(types, serving, (np.arange(types), served, -1.0), lower=0.0)
+    return np.split(columns, np.cumsum(sizes)[:-1]), served
+
+
+def _most(combination: list[Integers], servers: Integers) -> Integers:
+    """Largest number (s,) of VMs of each user that servers hold, whatever the other users get."""
+    largest = [table.max(axis=0, initial=0) for table in combination]
+    most: Integers = (np.array(largest) * servers[:, None]).sum(axis=0)
+    return most
 
 
 def utilization_program(
@@ -65,9 +59,8 @@ def utilization_program(
     """
     builder = ProgramBuilder()
     number, served = _served(builder, combination, servers, cap)
-    for user, fewest in enumerate(owed.tolist()):
-        if fewest > 0:
-            builder.row([served[user]], [1.0], lower=float(fewest))
+    for user in np.flatnonzero(owed > 0).tolist():
+        builder.row(served[user], lower=float(owed[user]))
     if whole:
         program = builder.build()
         program.cost[served] = -weight
@@ -93,20 +86,18 @@ def level_program(
     """
     builder = ProgramBuilder()
     number, served = _served(builder, combination, servers, cap)
-    users = [column for column in range(len(served)) if steps[-1][0][column] > 0]
-    before = np.zeros(len(served), dtype=np.int64)
-    user_terms = {user: [(int(served[user]), 1.0)] for user in users}
+    users = np.flatnonzero(steps[-1][0] > 0)
+    before, every = np.zeros(len(served), dtype=np.int64), np.arange(len(users))
+    terms: list[Term] = [(every, served[users], 1.0)]
     last: Integers | None = None
     for owed, wanted in steps:
         reached = builder.columns(len(users), upper=1.0, integer=True)
         builder.row(reached, lower=float(wanted))
-        for index, user in enumerate(users):
-            user_terms[user].append((int(reached[index]), -float(owed[user] - before[user])))
-            if last is not None:
-                builder.row([last[index], reached[index]], [1.0, -1.0], lower=0.0)
+        terms.append((every, reached, before[users] - owed[users]))
+        if last is not None:
+            builder.sums(len(users), (every, last, 1.0), (every, reached, -1.0), lower=0.0)
         before, last = owed, reached
-    for terms in user_terms.values():
-        builder.row([column for column, _ in terms], [value for _, value in terms], lower=0.0)
+    builder.sums(len(users), *terms, lower=0.0)
     return builder.build(), number
 
 
@@ -134,22 +125,14 @@ def share_program(
     builder = ProgramBuilder()
     number, served = _served(builder, combination, servers, cap)
     users = np.flatnonzero(unit > 0)
-    top = float((unit * np.where(np.isfinite(cap), cap, 0)).max(initial=0.0))
-    top = max(
-        top,
-        float(
-            sum(
-                unit @ (table.max(axis=0, initial=0) * count)
-                for table, count in zip(combination, servers, strict=True)
-            )
-        ),
-    )
+    wanted = float((unit * np.where(np.isfinite(cap), cap, 0)).max(initial=0.0))
+    top, every = max(wanted, float(unit @ _most(combination, servers))), np.arange(len(users))
     last = -1
     for level in range(len(reached) + 1):
         least = builder.columns(1, lower=0.0, upper=top)[0]
         short = builder.columns(len(users), upper=top)
-        for index, user in enumerate(users):
-            builder.row([short[index], served[user], least], [1.0, unit[user], -1.0], lower=0.0)
+        share = (every, short, 1.0), (every, served[users], unit[users])
+        builder.sums(len(users), *share, (every, np.full(len(users), least), -1.0), lower=0.0)
         total = builder.columns(1, lower=0.0)[0]
         builder.row(
             np.array([total, least, *short]),

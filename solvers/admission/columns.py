@@ -116,8 +116,7 @@ class ColumnGeneration:
         self._worth: dict[Column, float] = {}
         empty = ProgramBuilder()
         empty.columns(1, upper=0.0)  # a program needs a column
-        nothing = np.zeros(0, dtype=np.int64)
-        empty.block(nothing, nothing, 1.0, np.full(len(self._right), -np.inf), self._right)
+        empty.sums(len(self._right), upper=self._right)
         self._living = WarmStartedProgram(empty.build())
         self._start = np.zeros(limits.listed + 1, dtype=np.int64)
         self._member = np.zeros(20 * limits.listed, dtype=np.int64)
@@ -204,7 +203,7 @@ class ColumnGeneration:
             integer=True,
         )
         row, place = self._entries(columns)
-        rows.block(row, z[place], 1.0, np.full(len(self._right), -np.inf), self._right)
+        rows.sums(len(self._right), (row, z[place], 1.0), upper=self._right)
         chosen = {column for column, _ in self._columns_of(start)}
         begin = np.array([float(column in chosen) for column in columns])
         answer = solve_program(rows.build(), time_limit=time_limit, start=begin)

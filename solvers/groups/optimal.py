@@ -163,10 +163,9 @@ class Search(TotalLoss):
         builder = ProgramBuilder()
         # jobs that nothing holds yet cost more than any group
         count, dear = instance.count.astype(float), 2.0 * max(1, instance.seats.max())
-        builder.columns(types, cost=dear)
-        builder.block(np.arange(types), np.arange(types), 1.0, count, count)
-        none = np.zeros(0, dtype=np.int64)
-        builder.block(none, none, 1.0, np.full(classes, -np.inf), columns.limits.astype(float))
+        lacking = builder.columns(types, cost=dear)
+        builder.sums(types, (np.arange(types), lacking, 1.0), lower=count, upper=count)
+        builder.sums(classes, upper=columns.limits)
         living = WarmStartedProgram(builder.build())
         new = np.unique(columns.find(instance, self.best))
         chosen = np.zeros(0, dtype=np.int64)

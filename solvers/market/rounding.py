@@ -217,8 +217,7 @@ def _program(
     of_job[open_jobs] = choice
     least = int(builder.columns(1, lower=-1e3, upper=1e3, cost=-1.0)[0])
     busy, place = np.unique(market.server[open_jobs], return_inverse=True)
-    if len(busy):
-        builder.block(place, choice, 1.0, spare[busy].astype(float), spare[busy].astype(float))
+    builder.sums(len(busy), (place, choice, 1.0), lower=spare[busy], upper=spare[busy])
     useful = np.flatnonzero(market.useful)
     own = total_by(market.user[useful], _value(market, useful, whole[useful]), market.users)
     scale = total_by(market.user[useful], _value(market, useful, whole[useful] + 1), market.users)

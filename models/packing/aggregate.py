@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..program import LinearProgram, ProgramBuilder
-from .rules import Integers, RuledPacking
+from .assignment import Integers, RuledPacking
 
 SPARE = ((0.005, 16.0), (0.005, 12.0), (0.01, 8.0), (0.02, 4.0), (0.05, 1.0))
 """Parts of a server that are to stay empty, and what each is worth."""

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from ...instances.problem.option_types import validate_options
 from ..program import LinearProgram, ProgramBuilder
-from .rules import Integers
+from .assignment import Integers
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,12 +72,10 @@ def cards_program(packing: CardPacking, *, integer: bool = False) -> CardsProgra
     types, classes = packing.able.shape
     count = np.full((types, classes), -1, dtype=np.int64)
     i, c = np.nonzero(packing.able)
-    fits = np.full(len(i), np.iinfo(np.int64).max)
-    for j in range(packing.demand.shape[1]):
-        needs = packing.demand[i, j] > 0
-        room = packing.capacity[c, j] // np.maximum(packing.demand[i, j], 1)
-        fits = np.where(needs, np.minimum(fits, room), fits)
-    most = np.minimum(packing.request[i], fits.astype(float) * packing.servers[c])
+    demand, unlimited = packing.demand[i], np.iinfo(np.int64).max
+    room = np.where(demand > 0, packing.capacity[c] // np.maximum(demand, 1), unlimited)
+    fits = room.min(axis=1, initial=unlimited).astype(float)
+    most = np.minimum(packing.request[i], fits * packing.servers[c])
     weight = -packing.weight[i].astype(float)
     count[i, c] = builder.columns(len(i), upper=most, cost=weight, integer=integer)
     place = count[i, c]
@@ -88,14 +86,11 @@ def cards_program(packing: CardPacking, *, integer: bool = False) -> CardsProgra
     ).reshape(classes, number)
     # 2. rows: requests, resources, cards, shares on cards
     builder.sums(types, (i, place, 1.0), upper=packing.request)
-    resources = packing.demand.shape[1]
-    for each in range(classes):
-        here = c == each
-        kind, columns = i[here], place[here]
-        room = packing.capacity[each] * float(packing.servers[each])
-        rows = np.tile(np.arange(resources), len(kind))
-        taken = packing.demand[kind].reshape(-1)
-        builder.sums(resources, (rows, np.repeat(columns, resources), taken), upper=room)
+    resources = demand.shape[1]
+    rows = (c[:, None] * resources + np.arange(resources)).reshape(-1)
+    taken = rows, np.repeat(place, resources), demand.reshape(-1)
+    has = (packing.capacity * packing.servers[:, None].astype(float)).reshape(-1)
+    builder.sums(classes * resources, taken, upper=has)
     kind = np.repeat(np.arange(classes), number)
     every = filling.reshape(-1)
     builder.sums(classes, (c, place, packing.whole[i]), (kind, every, 1.0), upper=there)

@@ -22,7 +22,7 @@ from ...instances.packing.placement_constraints import (
     rules_of,
 )
 from ...instances.problem.errors import InfeasibleSolution, InvalidInstance
-from ...models.packing.rules import Group, RuledPacking, RulesOnServers
+from ...models.packing.assignment import Group, RuledPacking, RulesOnServers
 from .rule_arrays import RuleArrays, rule_arrays
 
 Counts = tuple[Integers, Integers]

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...instances.packing.instance import Integers
-from ...models.packing.rules import RulesOnServers
+from ...models.packing.assignment import RulesOnServers
 
 NO_CAP = 2**62
 

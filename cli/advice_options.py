@@ -73,7 +73,8 @@ class StateOptions:
     @cached_property
     def rare(self) -> AdviceSettings:
         """Rarely needed settings of a question, from the file of `--settings`."""
-        return read_settings(AdviceSettings, self.settings)
+        found: AdviceSettings = read_settings(self.settings, AdviceSettings)[0]
+        return found
 
     def read(self, states: list[str]) -> ClusterState:
         """Read the state in some files, with what is added; with the setting `strict`, one without

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import fields
 from pathlib import Path
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any
 
 from ..analysis.report.console import Form
 from ..instances.problem.errors import InvalidOption, suggest
@@ -37,16 +36,7 @@ def require_latex(width: float | None, form: Form) -> None:
         raise InvalidOption("--width is for tables in LaTeX; add --format latex")
 
 
-Settings = TypeVar("Settings")
-
-
-def read_settings(kind: type[Settings], path: Path | None) -> Settings:
-    """Read the settings in a TOML file whose keys are a dataclass's fields; see `read_several`."""
-    found: Settings = read_several((kind,), path)[0]
-    return found
-
-
-def read_several(kinds: Sequence[type[Any]], path: Path | None) -> list[Any]:
+def read_settings(path: Path | None, *kinds: type[Any]) -> list[Any]:
     """Read the settings in a TOML file, whose keys are fields of several dataclasses, one object of
     each; defaults without a file.
 

@@ -119,7 +119,7 @@ def compare(
     from ..instances.problem import InvalidOption
 
     # 1. What is asked for, refused before any run where it is wrong.
-    rare = read_settings(ComparisonSettings, settings)
+    (rare,) = read_settings(settings, ComparisonSettings)
     require_latex(rare.width, form)
     given, texts = read_several(files, source, option)
     problems = [instance.problem for instance in given.instances]

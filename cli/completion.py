@@ -4,21 +4,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from enum import StrEnum
 from typing import Any
 
 from typer import Context
 
 VARIABLE = "_COTENANT_COMPLETE"
 """What the shell's script sets when it asks what could come next."""
-
-
-class Shell(StrEnum):
-    """Shell for which `cotenant` has a completion script."""
-
-    BASH = "bash"
-    ZSH = "zsh"
-    FISH = "fish"
 
 
 def prepare() -> None:

@@ -14,7 +14,7 @@ from ..analysis.scheduling.audit import Judging
 from ..instances.problem.option_types import Between, validate_options
 from ..instances.problem.text import sanitize_for_terminal
 from ..instances.scheduling.accounts import Source
-from .arguments import Json, SettingsFile, read_several
+from .arguments import Json, SettingsFile, read_settings
 from .codes import NO_ANSWER
 
 
@@ -64,7 +64,7 @@ def fairness(
     from ..cluster.fairness.words import debts_table, fairness_head, fairness_lines, windows_table
 
     # 1. What is asked for, refused before any work where it is wrong.
-    source, judging, asked = read_several((Source, Judging, ExitSettings), settings)
+    source, judging, asked = read_settings(settings, Source, Judging, ExitSettings)
     origin = {name: context.get_parameter_source(name) for name in files}
     given = {
         name: files[name] for name, where in origin.items() if where and where.name != "DEFAULT"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
@@ -12,10 +12,10 @@ from ..analysis.report.console import say, waiting
 from ..instances.problem.errors import InvalidFile, InvalidOption
 from ..instances.problem.lookup import PROBLEM_NAMES
 from .codes import leave_interrupted
-from .completion import VARIABLE, Shell
+from .completion import VARIABLE
 
 
-def completion(shell: Shell) -> None:
+def completion(shell: Literal["bash", "zsh", "fish"]) -> None:
     """Print the shell code for tab completion.
 
     It completes commands, options, problems and methods.
@@ -29,7 +29,7 @@ def completion(shell: Shell) -> None:
     """
     from typer.completion import get_completion_script  # type: ignore[attr-defined]
 
-    code = get_completion_script(prog_name="cotenant", complete_var=VARIABLE, shell=shell.value)
+    code = get_completion_script(prog_name="cotenant", complete_var=VARIABLE, shell=shell)
     typer.echo(code)
 
 

@@ -78,7 +78,7 @@ def measure(
             other_machine=other_machine,
             progress=lambda status: show(_status_words(status)),
             budget=None if budget is None else _seconds(budget),
-            **asdict(read_settings(RareSettings, settings)),
+            **asdict(*read_settings(settings, RareSettings)),
             **shown,
         )
     if as_json:

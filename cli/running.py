@@ -59,7 +59,7 @@ def queue(
     options = parse_options((function, agent_options), option or [], f"method {method!r}")
     given: dict[str, Any] = {
         "method": chosen, "options": options, "time_limit": time_limit,
-        "settings": read_settings(Settings, settings),
+        "settings": read_settings(settings, Settings)[0],
     }  # fmt: skip
     if emit is not None:
         typer.echo(sbatch_script(jobs, store, **given), nl=False)

@@ -185,7 +185,7 @@ def test_every_warning_code_is_documented() -> None:
 def test_settings_file_with_wrong_names_or_values_is_refused(tmp_path: Path, text: str) -> None:
     path = Path(written(tmp_path, text, "s.toml"))
     with refused(InvalidFile if text == "strict\n" else InvalidOption):
-        read_settings(AdviceSettings, path)
+        read_settings(path, AdviceSettings)
 
 
 def test_settings_of_every_command_are_documented() -> None:

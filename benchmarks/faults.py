@@ -58,8 +58,8 @@ FAULTS = r"""
 
 @ instances/colocation/stability.py: a gain of exactly alpha is enough
 ? colocation_given::test_penalties_are_compared_as_exact_decimals
-- return before - decimal(new) > least
-+ return before - decimal(new) >= least
+- return before - as_written(new) > least
++ return before - as_written(new) >= least
 
 @ instances/colocation/objective.py: slack compares each level of bandwidth with itself
 ? colocation_fair::test_fair_integer_program_equals_enumeration
@@ -88,8 +88,8 @@ FAULTS = r"""
 
 @ instances/market/equilibrium.py: money left over counts as overspending
 ? market_equilibrium::test_equilibrium_certificate_detects_violations
-- overspending=_largest(spending),
-+ overspending=_largest(-spending),
+- given, asked, _largest(spending),
++ given, asked, _largest(-spending),
 
 @ instances/market/envy.py: a larger budget entitles to less of another's cores
 ? market_rivals::test_envy_matrix_equals_plain_loops
@@ -698,7 +698,7 @@ FAULTS = r"""
 
 @ instances/admission/formats.py: speeds are taken in the order of their own table
 ? plain_tables
-- speed=speeds[np.ix_(places_of(names, rows), places_of(types, speed_types))],
+- speed=speeds[np.ix_(places(names, rows, "jobs"), places(types, speed_types, "types"))],
 + speed=speeds,
 
 @ instances/packing/formats.py: a GPU of a node is a thousandth of one

@@ -115,8 +115,6 @@ class Configured(Solution):
     number : (k,) jobs, 1 or more.
     """
 
-    problem: ClassVar[str] = "elastic"
-
     job: Integers
     configuration: Integers
     number: Integers

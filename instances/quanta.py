@@ -95,8 +95,6 @@ class Slices(Solution):
     slices : (n, T) at most the demand, fractions allowed: a slice may change hands in a quantum.
     """
 
-    problem: ClassVar[str] = "quanta"
-
     slices: Floats
 
     def __post_init__(self) -> None:

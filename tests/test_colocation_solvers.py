@@ -24,8 +24,8 @@ from cotenant.instances.colocation.objective import (
     keeps_slack,
     mean_penalty,
 )
-from cotenant.instances.colocation.stability import decimal
 from cotenant.instances.problem import InvalidOption, NoSolution
+from cotenant.instances.problem.quantities import as_written
 from cotenant.solvers.colocation import (
     at_most_blocking,
     complete,
@@ -263,7 +263,7 @@ def test_fair_with_slack_minimizes_mean_penalty(seed: int, reference: ModuleType
         found.append((exact_slack(instance, pairing), mean_penalty(instance, pairing)))
     slacks = sorted({slack for slack, _ in found})
     for allowed in [*map(float, slacks[:3]), float(slacks[0]) / 2, float(slacks[0]) + 0.01, 0.3]:
-        within = [value for slack, value in found if slack <= decimal(allowed)]
+        within = [value for slack, value in found if slack <= as_written(allowed)]
         outcome = fair(instance, slack=allowed)
         if not within:
             assert outcome.status is Status.INFEASIBLE
@@ -272,7 +272,7 @@ def test_fair_with_slack_minimizes_mean_penalty(seed: int, reference: ModuleType
             assert ends["value"] >= float(slacks[0]) - 1e-9
             continue
         # no engine tells an allowance from a slack that is above it by rounding alone
-        near = any(0 < slack - decimal(allowed) < 1e-9 for slack in slacks)
+        near = any(0 < slack - as_written(allowed) < 1e-9 for slack in slacks)
         assert outcome.status is Status.OPTIMAL or near
         assert outcome.bound is None or outcome.bound <= min(within) + 1e-9
         if outcome.solution is not None:

@@ -282,8 +282,6 @@ class TimeShares(Solution):
         half of the time and two the other half.
     """
 
-    problem: ClassVar[str] = "accelerators"
-
     first: Integers
     second: Integers
     device: Integers

@@ -8,8 +8,9 @@ from pathlib import Path
 import numpy as np
 
 from ..problem.errors import InvalidFile
+from ..problem.frames import places
 from ..problem.option_types import validate_options
-from ..problem.tables import PathLike, places_of, read_matrix
+from ..problem.tables import PathLike, read_matrix
 from .instance import Admission
 
 
@@ -58,7 +59,7 @@ def admission_csv(
     return Admission(
         cores=cores,  # type: ignore[arg-type]
         threads=facts[:, columns.index("threads")],  # type: ignore[arg-type]
-        speed=speeds[np.ix_(places_of(names, rows), places_of(types, speed_types))],
+        speed=speeds[np.ix_(places(names, rows, "jobs"), places(types, speed_types, "types"))],
         names=tuple(names),
         machine_names=tuple(machines),
         length=facts[:, columns.index("length")] if "length" in columns else None,

@@ -165,8 +165,6 @@ class Assignment(Solution):
     cores : (J, C) cores of each type it holds there; all 0 for a job that is not assigned.
     """
 
-    problem: ClassVar[str] = "admission"
-
     machine: Integers
     cores: Integers
 

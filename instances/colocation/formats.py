@@ -14,10 +14,11 @@ from typing import Annotated, Literal
 import numpy as np
 
 from ..problem.errors import InvalidFile, spelled
+from ..problem.frames import places
 from ..problem.gavel import gavel_table, read_gavel
 from ..problem.option_types import AtLeast, validate_options
 from ..problem.settings import with_settings
-from ..problem.tables import AMOUNT, CsvTable, PathLike, in_a_line, name_of, places_of, read_matrix
+from ..problem.tables import AMOUNT, CsvTable, PathLike, in_a_line, name_of, read_matrix
 from .generators import Machines
 from .instance import Colocation, Floats
 from .missing import (
@@ -181,7 +182,7 @@ def _square(path: PathLike, extra_columns: int = 0) -> tuple[tuple[str, ...], Fl
             f"{os.fspath(path)} is not square: {len(rows)} rows, {len(columns)} columns; "
             f"unmatched: {in_a_line(odd[:4])}"
         )
-    return tuple(rows), values[:, places_of(rows, columns)], values[:, len(columns) :]
+    return tuple(rows), values[:, places(rows, columns, "the rows")], values[:, len(columns) :]
 
 
 def _all_positive(

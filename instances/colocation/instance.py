@@ -425,8 +425,6 @@ class Pairing(Solution):
     single : (T,) jobs of each type without a co-runner.
     """
 
-    problem: ClassVar[str] = "colocation"
-
     first: Integers
     second: Integers
     pairs: Integers

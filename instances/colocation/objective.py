@@ -6,8 +6,9 @@ from fractions import Fraction
 
 import numpy as np
 
+from ..problem.quantities import as_written
 from .instance import Colocation, Floats, Integers, Pairing
-from .stability import decimal, least_float, require_intervals
+from .stability import least_float, require_intervals
 
 
 def agent_penalties(instance: Colocation, pairing: Pairing) -> tuple[Integers, Floats, Integers]:
@@ -77,7 +78,7 @@ def exact_slack(instance: Colocation, pairing: Pairing) -> Fraction:
     assert instance.bandwidth is not None
     mean = [Fraction(0)] * instance.types
     for kind, value, number in zip(*agent_penalties(instance, pairing), strict=True):
-        mean[kind] += decimal(float(value)) * int(number) / int(instance.count[kind])
+        mean[kind] += as_written(float(value)) * int(number) / int(instance.count[kind])
     slack, above = Fraction(0), Fraction(-2)  # no mean is as low as this
     for load in np.unique(instance.bandwidth[instance.count > 0]):
         here = np.flatnonzero((instance.bandwidth == load) & (instance.count > 0))
@@ -96,7 +97,7 @@ def keeps_slack(instance: Colocation, pairing: Pairing, most: float) -> bool:
     beyond = attribution_slack(instance, pairing) - most
     if abs(beyond) > ROUNDING * scale(instance, "slack"):
         return beyond < 0
-    return exact_slack(instance, pairing) <= decimal(most)
+    return exact_slack(instance, pairing) <= as_written(most)
 
 
 def scale(instance: Colocation, objective: str, /, **options: object) -> float:

@@ -44,6 +44,7 @@ import numpy.typing as npt
 
 from ..problem.errors import InvalidOption
 from ..problem.option_types import AtLeast, validate_options
+from ..problem.quantities import as_written
 from .instance import BLOCK, Booleans, Colocation, Floats, Integers, Pairing, blocks
 
 AlphaMode = Literal["penalty-points", "relative-penalty", "relative-throughput"]
@@ -148,24 +149,18 @@ def least_gain(old: Floats, alpha: float, alpha_mode: AlphaMode = "penalty-point
 @lru_cache(maxsize=1 << 16)
 def _gains_exactly(old: float, new: float, alpha: float, alpha_mode: AlphaMode) -> bool:
     """Compare penalties exactly on their decimals, as `gains` defines a gain."""
-    before, least = decimal(old), decimal(alpha)
+    before, least = as_written(old), as_written(alpha)
     if alpha_mode == "relative-penalty":
         least *= abs(before)
     elif alpha_mode == "relative-throughput":
         least *= 1 - before
-    return before - decimal(new) > least
-
-
-@lru_cache(maxsize=1 << 16)
-def decimal(value: float) -> Fraction:
-    """Convert a float to the fraction of its shortest decimal."""
-    return Fraction(repr(value))
+    return before - as_written(new) > least
 
 
 def least_float(value: Fraction) -> float:
     """Least float whose shortest decimal is at least a given fraction."""
     near = float(value)
-    return near if decimal(near) >= value else math.nextafter(near, math.inf)
+    return near if as_written(near) >= value else math.nextafter(near, math.inf)
 
 
 def better_partners(
@@ -489,7 +484,7 @@ def stable_alpha(
             a, c = kind[one], kind[other]
             near.add((bear[one], offered[a, c], bear[other], offered[c, a]))
     exact = max(
-        min(decimal(x) - decimal(y), decimal(z) - decimal(w))
+        min(as_written(x) - as_written(y), as_written(z) - as_written(w))
         for x, y, z, w in (map(float, case) for case in near)
     )
     return least_float(max(exact, Fraction(0)))

@@ -388,8 +388,6 @@ class Grouping(Solution):
     number : (G,) machines that hold such a group.
     """
 
-    problem: ClassVar[str] = "groups"
-
     members: Integers
     where: Integers
     number: Integers

@@ -23,6 +23,7 @@ from typing import Annotated, cast
 import numpy as np
 
 from ..problem.option_types import AtLeast, validate_options
+from ..problem.quantities import as_written
 from .instance import FORBIDDEN, UNIT, Floats, Grouping, Groups, Integers, ascending
 from .penalties import groups_listed, units
 
@@ -103,7 +104,7 @@ def agent_losses(
 
 def whole_alpha(alpha: float) -> int:
     """Round alpha down to integer penalty units, which changes no comparison with it."""
-    return floor(Fraction(repr(float(alpha))) * UNIT) if alpha < 1e3 else FORBIDDEN
+    return floor(as_written(alpha) * UNIT) if alpha < 1e3 else FORBIDDEN
 
 
 @validate_options

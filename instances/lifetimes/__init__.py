@@ -154,8 +154,6 @@ class Hosts(Solution):
     host : (n,) number of its server, 0 or more.
     """
 
-    problem: ClassVar[str] = "lifetimes"
-
     host: Integers
 
     def __post_init__(self) -> None:

@@ -28,7 +28,7 @@ from math import inf, isnan
 import numpy as np
 
 from ..problem.option_types import validate_options
-from .instance import Allocation, Floats, Market, ratio, total_by
+from .instance import Allocation, Booleans, Floats, Market, ratio, total_by
 from .utility import best_reply, reply_utilities, user_utilities
 
 
@@ -49,26 +49,11 @@ class Residuals:
         return inf if any(map(isnan, judged)) else max(judged)
 
 
-@dataclass(frozen=True, eq=False)
-class Account:
-    """Sums and maxima over users from which the residuals of an allocation follow.
-
-    Attributes
-    ----------
-    given, asked : (m,) cores of each server that users hold, and that their best replies ask for.
-    overspending, regret, unspent : the largest of any user.
-    """
-
-    given: Floats
-    asked: Floats
-    overspending: float
-    regret: float
-    unspent: float
-
-
-def account(market: Market, cores: Floats, price: Floats) -> Account:
-    """Sums and maxima over a market's users from which the residuals of an allocation follow.
-    O(jobs).
+def account(
+    market: Market, cores: Floats, price: Floats
+) -> tuple[Floats, Floats, float, float, float]:
+    """Cores (m,) of each server that users hold and that their best replies ask for, and the
+    largest overspending, regret and unspent part of a user's budget. O(jobs).
     """
     reply = best_reply(market, price)
     spent = money_spent(market, cores, price)
@@ -76,24 +61,17 @@ def account(market: Market, cores: Floats, price: Floats) -> Account:
     useless = total_by(market.user, market.work * market.parallel_fraction, market.users) == 0
     worth = ratio(user_utilities(market, cores), reply_utilities(market, reply), 1.0)
     demand = _demand(market, cores, reply.amount)
-    return Account(
-        given=total_by(market.server, cores, market.servers),
-        asked=total_by(market.server, demand, market.servers),
-        overspending=_largest(spending),
-        regret=_largest(1 - worth),
-        unspent=_largest(-spending[~useless]),
-    )
+    given, asked = (total_by(market.server, of, market.servers) for of in (cores, demand))
+    return given, asked, _largest(spending), _largest(1 - worth), _largest(-spending[~useless])
 
 
-def residuals_of(capacity: Floats, price: Floats, whole: Account) -> Residuals:
-    """Residuals from equilibrium, given the sums and maxima over a market's users."""
-    return Residuals(
-        clearing=_largest(np.abs(whole.given / capacity - 1)[price > 0]),
-        overspending=whole.overspending,
-        regret=whole.regret,
-        excess_demand=_largest(np.abs(whole.asked / capacity - 1)[price > 0]),
-        unspent=whole.unspent,
-    )
+def residuals_of(
+    capacity: Floats, priced: Booleans, given: Floats, asked: Floats, overspending: float,
+    regret: float, unspent: float,
+) -> Residuals:  # fmt: skip
+    """Residuals from equilibrium, given the sums and maxima over users that `account` returns."""
+    clearing, excess = (_largest(np.abs(cores / capacity - 1)[priced]) for cores in (given, asked))
+    return Residuals(clearing, overspending, regret, excess, unspent)
 
 
 @validate_options
@@ -104,7 +82,7 @@ def residuals(market: Market, allocation: Allocation) -> Residuals | None:
     price = allocation.price
     if price is None:
         return None
-    return residuals_of(market.capacity, price, account(market, allocation.cores, price))
+    return residuals_of(market.capacity, price > 0, *account(market, allocation.cores, price))
 
 
 def money_spent(market: Market, cores: Floats, price: Floats) -> Floats:

@@ -23,7 +23,7 @@ import numpy as np
 
 from ..problem.errors import InvalidOption
 from ..problem.option_types import validate_options
-from .equilibrium import Residuals, money_spent
+from .equilibrium import Residuals, money_spent, residuals_of
 from .instance import Allocation, Floats, Market, ratio, total_by
 from .sharing import Share, least_ratio
 from .utility import nash_welfare, user_utilities
@@ -89,14 +89,9 @@ class Homogeneous(ABC):
             market.server, allocation.cores if self.set_valued else reply, market.servers
         )
         priced = allocation.price > self.free * max(float(allocation.price.max()), 1e-200)
-        error = Residuals(
-            clearing=float(np.abs(used / market.capacity - 1)[priced].max(initial=0.0)),
-            overspending=float(spending.max(initial=0.0)),
-            regret=float(regret.max(initial=0.0)),
-            excess_demand=float(np.abs(asked / market.capacity - 1)[priced].max(initial=0.0)),
-            unspent=float((-spending[market.active]).max(initial=0.0)),
-        )
-        return error, best
+        unspent = -spending[market.active]
+        largest = (float(of.max(initial=0.0)) for of in (spending, regret, unspent))
+        return residuals_of(market.capacity, priced, used, asked, *largest), best
 
     set_valued = False
     """Whether best replies may be sets, in which case the allocation stands for the demand."""

@@ -213,8 +213,6 @@ class Allocation(Solution):
     price : (m,) money for one core of each server, or None; 0 where nobody would pay.
     """
 
-    problem: ClassVar[str] = "market"
-
     cores: Floats
     price: Floats | None = None
 

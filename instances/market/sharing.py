@@ -24,6 +24,7 @@ from typing import Literal
 import numpy as np
 
 from ..problem.option_types import validate_options
+from ..problem.quantities import as_written
 from .envy import place_values
 from .instance import Allocation, Floats, Integers, Market, ratio, total_by
 from .utility import user_utilities
@@ -96,8 +97,8 @@ class WholeRatios:
     """
 
     def __init__(self, market: Market) -> None:
-        self._fraction = [_written(value) for value in market.parallel_fraction.tolist()]
-        self._work = [_written(value) for value in market.work.tolist()]
+        self._fraction = [as_written(value) for value in market.parallel_fraction.tolist()]
+        self._work = [as_written(value) for value in market.work.tolist()]
         self.users: list[int] = np.flatnonzero(market.active).tolist()
         useful = np.flatnonzero(market.useful)
         self.jobs: list[Integers] = [useful[market.user[useful] == user] for user in self.users]
@@ -132,25 +133,20 @@ class WholeRatios:
 
     def _static(self, market: Market) -> dict[int, Fraction]:
         where = market.places
-        total = sum((_written(market.budget[user]) for user in self.users), Fraction(0))
+        total = sum((as_written(market.budget[user]) for user in self.users), Fraction(0))
         job_at = dict(zip(where.of_job.tolist(), range(market.jobs), strict=True))
         static = dict.fromkeys(self.users, Fraction(0))
         for index, (user, server) in enumerate(
             zip(where.user.tolist(), where.server.tolist(), strict=True)
         ):
-            entitled = _written(market.capacity[server]) * _written(market.budget[user]) / total
+            entitled = as_written(market.capacity[server]) * as_written(market.budget[user]) / total
             if where.number[index] == 1:
                 job = job_at[index]
                 static[user] += self._work[job] * _speedup(entitled, self._fraction[job])
             else:
                 value = place_values(market, where, np.array([index]), np.array([float(entitled)]))
-                static[user] += _written(float(f"{value[0]:.{_DIGITS}g}"))
+                static[user] += as_written(float(f"{value[0]:.{_DIGITS}g}"))
         return static
-
-
-def _written(value: float) -> Fraction:
-    """Convert a float to the fraction of its shortest decimal."""
-    return Fraction(repr(float(value)))
 
 
 def _speedup(cores: Fraction, fraction: Fraction) -> Fraction:

@@ -293,8 +293,6 @@ class Simulation(Solution):
     curve : quantiles of the response time [s] at the levels of `CURVE`; empty if not kept.
     """
 
-    problem: ClassVar[str] = "numa"
-
     policy: str
     window: float
     arrived: Integers
@@ -345,8 +343,6 @@ class Flow(Solution):
     throughput : tasks a second in all.
     flow : (K, L, P) tasks a second.
     """
-
-    problem: ClassVar[str] = "numa"
 
     throughput: float
     flow: Floats

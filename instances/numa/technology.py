@@ -4,85 +4,60 @@ benchmarks of Table 4.2.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, fields
-from typing import Any, NamedTuple
-
-
-def _constant(value: float, unit: str, source: str) -> Any:
-    return field(default=value, metadata={"unit": unit, "source": source})
-
-
-class Constant(NamedTuple):
-    """One physical constant of the technology model: name, value, unit, source."""
-
-    name: str
-    value: float
-    unit: str
-    source: str
+from dataclasses import dataclass
+from typing import NamedTuple
 
 
 @dataclass(frozen=True, kw_only=True)
 class Technology:
-    """Physical constants of a blade server; change them with `dataclasses.replace`, list them with
-    `constants`.
+    """Physical constants of a blade server, each with its unit and its place in the thesis.
 
     Defaults are the thesis's (data sheets of about 2012). Where the thesis gives two values for one
     thing, both stand here and `analysis.numa.technology` names the inconsistency.
     """
 
     # memory
-    dram_latency: float = _constant(
-        50.0, "ns", "4.2.1 and Table 4.3: array access of local memory (50 to 100 ns)"
-    )
-    dram_power: float = _constant(2.0, "W/GB", "4.2.1, fig. 4.3: 2Gb DDR3 x8 (Micron)")
-    dram_channel: float = _constant(8.0, "GB", "4.2.1: capacity of a channel")
-    dram_channels: float = _constant(2.0, "per processor", "4.2.1")
-    dram_energy_busy: float = _constant(
-        70.0, "pJ/bit", "Table 4.1 at 100 % utilization; eq. 4.1, E_Mem@100"
-    )
-    dram_energy_idle: float = _constant(160.0, "pJ/bit", "Table 4.1 at 20 % utilization")
-    dram_energy_idle_eq: float = _constant(110.0, "pJ/bit", "eq. 4.1, E_Mem@20")
-    dram_lane_rate: float = _constant(0.2, "GB/s", "Table 4.1: data rate of a lane")
-    dram_lanes: float = _constant(64.0, "lanes", "Table 4.1")
-    dram_clock: float = _constant(667.0, "MHz", "Table 4.3: double data rate, so 1.334 Gb/s a lane")
-    page: float = _constant(4096.0, "byte", "4.5.3: page size")
-    line: float = _constant(64.0, "byte", "4.5.3: cache line")
+    # ns; 4.2.1 and Table 4.3: array access of local memory (50 to 100 ns)
+    dram_latency: float = 50.0
+    dram_power: float = 2.0  # W/GB; 4.2.1, fig. 4.3: 2Gb DDR3 x8 (Micron)
+    dram_channel: float = 8.0  # GB; 4.2.1: capacity of a channel
+    dram_channels: float = 2.0  # per processor; 4.2.1
+    dram_energy_busy: float = 70.0  # pJ/bit; Table 4.1 at 100 % utilization; eq. 4.1, E_Mem@100
+    dram_energy_idle: float = 160.0  # pJ/bit; Table 4.1 at 20 % utilization
+    dram_energy_idle_eq: float = 110.0  # pJ/bit; eq. 4.1, E_Mem@20
+    dram_lane_rate: float = 0.2  # GB/s; Table 4.1: data rate of a lane
+    dram_lanes: float = 64.0  # lanes; Table 4.1
+    dram_clock: float = 667.0  # MHz; Table 4.3: double data rate, so 1.334 Gb/s a lane
+    page: float = 4096.0  # byte; 4.5.3: page size
+    line: float = 64.0  # byte; 4.5.3: cache line
     # HyperTransport, between the processors of a blade
-    ht_transmit: float = _constant(18.0, "ns", "4.2.2: transmitter logic")
-    ht_wire: float = _constant(14.0, "ns", "4.2.2: packet transmission and link interface")
-    ht_receive: float = _constant(18.0, "ns", "4.2.2: receiver logic")
-    ht_two_hops: float = _constant(130.0, "ns", "Table 4.3: round trip over two hops")
-    ht_lanes: float = _constant(16.0, "lanes", "4.2.2: width of a path")
-    ht_lanes_table: float = _constant(32.0, "lanes", "Table 4.1")
-    ht_wires_per_lane: float = _constant(4.0, "links", "4.2.2: differential pairs, two directions")
-    ht_serdes_energy: float = _constant(10.0, "pJ/bit", "4.2.2: one SerDes")
-    ht_serdes_rate: float = _constant(6.4, "Gb/s", "4.2.2: one SerDes")
-    ht_lane_rate: float = _constant(0.8, "GB/s", "Table 4.1: data rate of a lane")
-    ht_energy: float = _constant(36.0, "pJ/bit", "Table 4.1: transfer energy of one hop")
-    ht_paths: float = _constant(5.0, "per blade", "4.2.2: servers may use five paths")
+    ht_transmit: float = 18.0  # ns; 4.2.2: transmitter logic
+    ht_wire: float = 14.0  # ns; 4.2.2: packet transmission and link interface
+    ht_receive: float = 18.0  # ns; 4.2.2: receiver logic
+    ht_two_hops: float = 130.0  # ns; Table 4.3: round trip over two hops
+    ht_lanes: float = 16.0  # lanes; 4.2.2: width of a path
+    ht_lanes_table: float = 32.0  # lanes; Table 4.1
+    ht_wires_per_lane: float = 4.0  # links; 4.2.2: differential pairs, two directions
+    ht_serdes_energy: float = 10.0  # pJ/bit; 4.2.2: one SerDes
+    ht_serdes_rate: float = 6.4  # Gb/s; 4.2.2: one SerDes
+    ht_lane_rate: float = 0.8  # GB/s; Table 4.1: data rate of a lane
+    ht_energy: float = 36.0  # pJ/bit; Table 4.1: transfer energy of one hop
+    ht_paths: float = 5.0  # per blade; 4.2.2: servers may use five paths
     # PCIe, between blades
-    pcie_access: float = _constant(240.0, "ns", "4.2.3: a 64b transmission, DRAM's 50 ns included")
-    pcie_lane_power: float = _constant(0.150, "W", "4.2.3: one lane")
-    pcie_lane_rate: float = _constant(0.5, "GB/s", "4.2.3 and Table 4.1")
-    pcie_lanes: float = _constant(32.0, "lanes", "4.2.3: a connection in both directions")
-    pcie_bridge: float = _constant(2.5, "W", "4.2.3: bridge logic and SerDes")
-    pcie_connections: float = _constant(6.0, "per server", "4.2.3: four blades, fully connected")
-    pcie_energy: float = _constant(37.5, "pJ/bit", "4.2.3 and Table 4.1: transfer energy")
-    pcie_hops: float = _constant(
-        2.0, "hops", "4.2.3: expected HyperTransport hops of an inter-blade access, one a blade"
-    )
+    pcie_access: float = 240.0  # ns; 4.2.3: a 64b transmission, DRAM's 50 ns included
+    pcie_lane_power: float = 0.150  # W; 4.2.3: one lane
+    pcie_lane_rate: float = 0.5  # GB/s; 4.2.3 and Table 4.1
+    pcie_lanes: float = 32.0  # lanes; 4.2.3: a connection in both directions
+    pcie_bridge: float = 2.5  # W; 4.2.3: bridge logic and SerDes
+    pcie_connections: float = 6.0  # per server; 4.2.3: four blades, fully connected
+    pcie_energy: float = 37.5  # pJ/bit; 4.2.3 and Table 4.1: transfer energy
+    # hops; 4.2.3: expected HyperTransport hops of an inter-blade access, one a blade
+    pcie_hops: float = 2.0
     # cores
-    instructions: float = _constant(100e6, "instructions", "4.5.1: a task")
-    clock: float = _constant(2.5e9, "Hz", "4.5.1")
-    clock_table: float = _constant(2.0e9, "Hz", "Table 4.3")
-    instructions_per_cycle: float = _constant(1.0, "per cycle", "4.5.1")
-
-    def constants(self) -> list[Constant]:
-        """List every constant of the technology model with its value, unit and source."""
-        return [
-            Constant(f.name, getattr(self, f.name), f.metadata["unit"], f.metadata["source"])
-            for f in fields(self)
-        ]
+    instructions: float = 100e6  # instructions; 4.5.1: a task
+    clock: float = 2.5e9  # Hz; 4.5.1
+    clock_table: float = 2.0e9  # Hz; Table 4.3
+    instructions_per_cycle: float = 1.0  # per cycle; 4.5.1
 
     @property
     def ht_one_hop(self) -> float:

@@ -1,5 +1,5 @@
-"""Equations 4 to 14 of Xu and Yu (2014): fair share, utilization, skewness, utility. 4 to 14 of Xu
-and Yu (2014), one function each: fair share, fairness variance, utilization, skewness, utility.
+"""Equations 4 to 14 of Xu and Yu (2014), one function each: fair share, fairness variance,
+utilization, skewness, utility.
 
 Total amounts x_ij enter as VM counts n_i (x_ij = n_i r_ij), since every user has one VM type. What
 is a rational by these formulas is worked out as one, and rounded last.
@@ -11,7 +11,6 @@ import math
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from numbers import Integral, Rational
 from typing import Annotated, Any
 
 import numpy as np
@@ -19,6 +18,7 @@ import numpy.typing as npt
 
 from ..problem.errors import InvalidInstance
 from ..problem.option_types import Above, validate_options
+from ..problem.quantities import as_written
 from .instance import Floats, Integers, Packing
 
 
@@ -153,13 +153,6 @@ SHORTENED = 2**300
 
 SMALLEST = 1e-280
 """Sums of powers below this are scaled by the largest deviation before they are rounded."""
-
-
-def as_written(number: float) -> Fraction:
-    """Rational number of a float's shortest decimal: 0.1 is a tenth, not the nearest float."""
-    if isinstance(number, Integral):
-        return Fraction(int(number))
-    return Fraction(number) if isinstance(number, Rational) else Fraction(repr(float(number)))
 
 
 def server_utilization(free: Integers, start: Integers, load: npt.ArrayLike) -> Floats:

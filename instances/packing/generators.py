@@ -8,6 +8,7 @@ import numpy as np
 
 from ..problem.errors import InvalidOption
 from ..problem.option_types import Above, AtLeast, Between, validate_options
+from ..scheduling.split import proportional
 from .instance import Integers, Packing
 
 Count = Annotated[int, AtLeast(1)]
@@ -65,7 +66,7 @@ def vm_types(
         chosen.append(folded[key])
     demand = np.array([VM_TYPES[name] for name in chosen], dtype=np.int64)[:, :resources]
     capacity = np.array([amounts for _, _, amounts in CLUSTER], dtype=np.int64)[:, :resources]
-    servers = _proportional(machines, [number for _, number, _ in CLUSTER])
+    servers = proportional(machines, [number for _, number, _ in CLUSTER])
     present = servers > 0
     request = (
         np.full(len(chosen), np.inf)
@@ -253,8 +254,8 @@ def cluster(
         raise InvalidOption(f"vms is {vms}; expected at least one for each of the {types} types")
     # 1. Servers of each pool in each zone.
     zones = ("a", "b", "c")
-    per_pool = _proportional(nodes, [share for share, _ in POOLS.values()])
-    servers = np.concatenate([_proportional(number, [1, 1, 1]) for number in per_pool])
+    per_pool = proportional(nodes, [share for share, _ in POOLS.values()])
+    servers = np.concatenate([proportional(number, [1, 1, 1]) for number in per_pool])
     capacity = np.array([(*room, PODS) for _, room in POOLS.values() for _ in zones])
     pool, zone = np.repeat(np.arange(4), 3), np.tile(np.arange(3), 4)
     # 2. Sizes and replicas: CPU in steps of doubling, memory per core from 1 to 8 GiB, then scaled
@@ -360,12 +361,3 @@ def _triplets(items: int, rng: np.random.Generator) -> Integers:
             rest = 100 - pair.sum(axis=0)
         rows.append(np.vstack([pair, rest]))
     return np.concatenate(rows)
-
-
-def _proportional(total: int, weights: list[float] | list[int]) -> Integers:
-    """Split an integer total in proportion to weights, largest remainder first."""
-    quota = total * np.array(weights) / sum(weights)
-    share = np.floor(quota).astype(np.int64)
-    for place in np.argsort(-(quota - share), kind="stable")[: total - int(share.sum())]:
-        share[place] += 1
-    return share

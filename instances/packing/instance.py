@@ -459,8 +459,6 @@ class Placement(Solution):
     server_class : (servers used,) class of each server.
     """
 
-    problem: ClassVar[str] = "packing"
-
     count: Integers
     server_class: Integers
 

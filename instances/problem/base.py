@@ -185,7 +185,6 @@ class Instance(_Record, Generic[Answer]):
 class Solution(_Record):
     """Base of all solutions, whose feasibility the problem's `check` decides."""
 
-    problem: ClassVar[str] = ""
     cure_for_others: ClassVar[str] = "`solution` of a result is one"
 
     def to_frame(self, instance: Instance) -> pandas.DataFrame:

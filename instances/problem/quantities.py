@@ -1,10 +1,11 @@
-"""Exact values of Kubernetes quantities: 500m, 2, 1.5Gi, 1e3, 12E."""
+"""Exact values of Kubernetes quantities (500m, 2, 1.5Gi, 1e3, 12E), and of floats as written."""
 
 from __future__ import annotations
 
 import re
 from fractions import Fraction
 from functools import lru_cache
+from numbers import Integral, Rational
 
 _QUANTITY = re.compile(
     r"([+-]?(?:[0-9]{1,40}\.?[0-9]{0,40}|\.[0-9]{1,40}))(?:([eE][+-]?[0-9]{1,3})|([KMGTPE]i|[numkMGTPE]))?"
@@ -56,3 +57,11 @@ def amount(value: Fraction, resource: str) -> int:
     CPU, or single units (bytes, devices) of other resources.
     """
     return -((-value * (1000 if resource == "cpu" else 1)) // 1)
+
+
+@lru_cache(maxsize=1 << 16)
+def as_written(number: float | Fraction) -> Fraction:
+    """Rational number of a float's shortest decimal: 0.1 is a tenth, not the nearest float."""
+    if isinstance(number, Integral):
+        return Fraction(int(number))
+    return Fraction(number) if isinstance(number, Rational) else Fraction(repr(float(number)))

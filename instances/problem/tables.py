@@ -20,7 +20,7 @@ import numpy.typing as npt
 
 from .documents import shortened
 from .errors import InvalidFile, explain
-from .fields import repeated
+from .fields import decimals, repeated
 from .option_types import AtLeast, OptionType, Range
 from .reading import csv_rows, is_standard_input, read_text
 from .registry import PROBLEM_NAMES, CsvForm, problem_named
@@ -217,8 +217,7 @@ class CsvRow:
         given = self.number(column, AMOUNT)
         value = scale * given
         if value % 1 or value >= LARGEST:
-            decimals = max(0, -int(Decimal(repr(given)).normalize().as_tuple().exponent))
-            times = 10**decimals
+            times = 10 ** decimals(given)
             cure = "Change the unit"
             if scale == 1 and value < LARGEST / times:
                 cure = f"Multiply the whole column by {times}: {Decimal(repr(given)) * times:.0f}"
@@ -292,12 +291,6 @@ def in_a_line(names: Sequence[str]) -> str:
     """Names of a file joined on one line for a message, since a cell may hold line breaks."""
     text = ", ".join(" ".join(name.split()) for name in names)
     return text if len(text) <= 300 else f"{text[:297]}..."
-
-
-def places_of(names: Sequence[str], among: Sequence[str]) -> list[int]:
-    """Index of each name in another list of names."""
-    place = {name: number for number, name in enumerate(among)}
-    return [place[name] for name in names]
 
 
 def plain_forms() -> dict[str, CsvForm]:

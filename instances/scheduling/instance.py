@@ -341,8 +341,6 @@ class Schedule(Solution):
         its processors.
     """
 
-    problem: ClassVar[str] = "scheduling"
-
     start: Integers
     machine: Integers
     greedy: bool = False

@@ -13,12 +13,12 @@ from ...instances.colocation.instance import Booleans, Colocation, Floats, Pairi
 from ...instances.colocation.objective import mean_penalty
 from ...instances.colocation.stability import (
     compared,
-    decimal,
     least_float,
     require_intervals,
     stable_alpha,
 )
 from ...instances.problem.option_types import validate_options
+from ...instances.problem.quantities import as_written
 from ..engines import EngineName
 from ..outcome import Clock, Outcome, Status, Stop, raise_if_interrupted
 from .aggregate_relaxation import SHARE_LIMITS, ShareLimits
@@ -265,7 +265,7 @@ def breakpoints(instance: Colocation, above: float = -1.0, upto: float = math.in
     for leaves, offered, inside in _differences(instance, above, upto):
         b, c = np.nonzero(inside)
         pairs = np.unique(np.stack([leaves[b], offered[c]]), axis=1).T.tolist()
-        differences = {decimal(left) - decimal(joined) for left, joined in pairs}
+        differences = {as_written(left) - as_written(joined) for left, joined in pairs}
         found |= {least_float(value) for value in differences if value > 0}
     return sorted(alpha for alpha in found if above < alpha <= upto)
 

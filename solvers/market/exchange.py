@@ -18,7 +18,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ...instances.market.equilibrium import Account, Residuals, account, residuals_of
+from ...instances.market.equilibrium import Residuals, account, residuals_of
 from ...instances.market.instance import Allocation, Floats, Market
 from ...instances.market.utility import fill, least_price
 from .linear import UserBlocks, length, solve_blocks
@@ -97,13 +97,11 @@ class Exchange:
         else:
             from . import user_kernels
 
-            measured = Account(
-                *user_kernels.account(
-                    scaled.starts, market.server, market.work, market.parallel_fraction,
-                    market.budget, paid, least_price(paid), found.cores,
-                )
+            measured = user_kernels.account(
+                scaled.starts, market.server, market.work, market.parallel_fraction,
+                market.budget, paid, least_price(paid), found.cores,
             )  # fmt: skip
-        return found, residuals_of(market.capacity, paid, measured)
+        return found, residuals_of(market.capacity, paid > 0, *measured)
 
 
 def reply(scaled_market: ScaledMarket, price: Floats) -> Demand:

@@ -13,7 +13,7 @@ from ...instances.problem.proof import Proof, multipliers
 from ...verify.elastic import Jobs
 from ..outcome import Status
 from . import Task, checked_proof, claimed_if_refused, patience, strongest_proof
-from .rounding import as_written, option, over_common
+from .rounding import option, over_common
 from .tree import propagation_steps
 
 DIGITS = 10**15
@@ -33,7 +33,7 @@ def elastic_prices(task: Task) -> Proof:
         return strongest_proof(task, [()])
     step: dict[str, Any] = {"kind": "prices"}
     if task.method == "max-min":
-        step["least"] = option(as_written(certificate["ruled_out"]))
+        step["least"] = option(certificate["ruled_out"])
     grids = _grids(certificate["prices"])
     best = strongest_proof(task, [(), *([{**step, "prices": numbers}] for numbers in grids)])
     level = best.levels[0]

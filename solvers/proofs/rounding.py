@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from decimal import Decimal
 from fractions import Fraction
 
 import numpy as np
 import numpy.typing as npt
+
+from ...instances.problem.quantities import as_written
 
 
 def on_grid(values: npt.ArrayLike, over: int) -> list[int]:
@@ -19,14 +20,9 @@ def on_grid(values: npt.ArrayLike, over: int) -> list[int]:
     ]
 
 
-def as_written(value: float) -> Fraction:
-    """Fraction equal to the decimal that a float is printed as."""
-    return Fraction(Decimal(repr(float(value))))
-
-
 def option(value: float | Fraction) -> int | str:
     """Write a number as proofs do: an integer or a text such as "1/20"."""
-    exact = value if isinstance(value, Fraction) else as_written(value)
+    exact = as_written(value)
     return exact.numerator if exact.denominator == 1 else f"{exact.numerator}/{exact.denominator}"
 
 

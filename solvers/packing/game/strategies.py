@@ -13,16 +13,11 @@ from typing import Annotated, Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from ....instances.packing.game import (
-    Alpha,
-    FairShare,
-    as_written,
-    squared_skewness,
-    whole_utilization,
-)
+from ....instances.packing.game import Alpha, FairShare, squared_skewness, whole_utilization
 from ....instances.packing.instance import Floats, Integers, Packing, Placement
 from ....instances.problem.errors import InvalidOption
 from ....instances.problem.option_types import Above, AtLeast, validate_options
+from ....instances.problem.quantities import as_written
 from ...outcome import Outcome, Status, Stop
 from ..fixed_servers import UNCAPPED, combinations, fixed_cluster
 from .radicals import MOST_DIGITS

@@ -22,9 +22,10 @@ from fractions import Fraction
 import numpy as np
 import numpy.typing as npt
 
-from ....instances.packing.game import FairShare, as_written
+from ....instances.packing.game import FairShare
 from ....instances.packing.instance import Floats, Integers
 from ....instances.problem.errors import InvalidOption
+from ....instances.problem.quantities import as_written
 from .radicals import (
     MOST_BITS,
     Radical,

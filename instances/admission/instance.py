@@ -118,7 +118,7 @@ class Admission(Instance["Assignment"]):
 
     @property
     def size(self) -> int:
-        """Number of core types of all VMs times the number of jobs."""
+        """Estimated steps of a policy: for each job 200, and one for each core type of each VM."""
         return self.jobs * (self.cores.size + 200)
 
     @property

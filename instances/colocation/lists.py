@@ -14,6 +14,7 @@ import numpy as np
 
 from ..problem.documents import shortened
 from ..problem.errors import InvalidFile, InvalidInstance, InvalidOption
+from ..problem.fields import repeated
 from ..problem.option_types import validate_options
 from ..problem.reading import LIMIT_VARIABLE, csv_rows, file_limit, parse_json, read_text
 from ..problem.tables import PathLike, name_of, separator
@@ -61,8 +62,7 @@ def from_lists(
     """
     names, rows = _named_rows(lists)
     place = {who: i for i, who in enumerate(names)}
-    if len(place) < len(names):
-        twice = next(who for who in names if names.count(who) > 1)
+    if (twice := repeated(names)) is not None:
         raise InvalidInstance("lists", f"two lists of {twice!r}", "one list for each agent")
     scores = np.full((len(names), len(names)), np.inf)
     for who, liked in zip(names, rows, strict=True):
@@ -293,7 +293,7 @@ def tied_agent(instance: Colocation) -> tuple[int, int, int] | None:
 
 
 def require_lists(instance: Colocation, method: str, *, strict: bool = False) -> None:
-    """Raise InvalidInstance unless an instance consists of (strict, if asked) preference lists."""
+    """Raise InvalidOption unless an instance consists of preference lists, strict ones if asked."""
     if not has_lists(instance):
         several = np.flatnonzero(instance.count != 1)
         if len(several):

@@ -8,7 +8,7 @@ import numpy as np
 
 from ..problem.option_types import AtLeast, validate_options
 from .instance import Floats, Groups, Integers
-from .penalties import groups_listed, units
+from .penalties import groups_listed, rising, units
 
 Types = Annotated[int, AtLeast(1)]
 Jobs = Annotated[int, AtLeast(1)]
@@ -73,8 +73,6 @@ def pressure(
     machines : how many there are; just enough when not given.
     rng : source of the draw.
     """
-    from .penalties import rising
-
     height, load, count = _drawn(types, jobs, rng)
     knots = np.round(np.linspace(0, max(1, seats - 1), 9), 4)
     curve = 2 * height[:, None] * (1 - np.exp(-2 * knots / seats))

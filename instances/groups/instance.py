@@ -29,7 +29,6 @@ from ..problem.frames import (
     columns_of,
     from_labels,
     labels_of,
-    names,
     places,
     require_frame,
     table,
@@ -174,7 +173,7 @@ class Groups(Instance["Grouping"]):
         """
         require_frame(frame, "frame")
         if hasattr(seats, "keys"):
-            fields["classes"] = names(classes := list(seats.keys()))
+            fields["classes"] = tuple(map(str, classes := list(seats.keys())))
             seats = aligned(seats, classes, "seats")
             machines = None if machines is None else aligned(machines, classes, "machines")
         if {"group", "job"} <= set(frame.columns):

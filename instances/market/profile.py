@@ -4,8 +4,7 @@ fractions.
 Thesis section 3.2: with T(c) seconds on c cores, the speedup s_c = T(1) / T(c) gives a parallel
 fraction for every c > 1,
 
-    F_c = (1 - 1 / s_c) / (1 - 1 / c)                                                        (eq.
-    3.2, Karp and Flatt)
+    F_c = (1 - 1 / s_c) / (1 - 1 / c)    (eq. 3.2, Karp and Flatt)
 
 whose mean over core counts is the estimate, and whose variance says how well Amdahl's law fits.
 

@@ -17,7 +17,6 @@ as tenants.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from fractions import Fraction
 from typing import Literal
 
@@ -93,7 +92,7 @@ class WholeRatios:
     Attributes
     ----------
     users : the users with a useful job; ratios come in their order.
-    jobs : for each of them its useful jobs.
+    jobs, static : for each of them its useful jobs, and the exact utility of its endowment.
     """
 
     def __init__(self, market: Market) -> None:
@@ -103,26 +102,16 @@ class WholeRatios:
         useful = np.flatnonzero(market.useful)
         self.jobs: list[Integers] = [useful[market.user[useful] == user] for user in self.users]
         static = self._static(market)
-        self._static_of = [static[user] for user in self.users]
+        self.static = [static[user] for user in self.users]
         self._known: dict[tuple[int, int], Fraction] = {}
 
-    def static(self, place: int) -> Fraction:
-        """Exact endowment utility of the user at index `place` in `users`."""
-        return self._static_of[place]
-
-    def one(self, place: int, cores: Sequence[float]) -> Fraction:
-        """Sharing ratio of the user at index `place` in `users` with the given integer cores of its
-        jobs.
-        """
-        worths = (
-            self._worth(job, int(whole))
-            for job, whole in zip(self.jobs[place].tolist(), cores, strict=True)
-        )
-        return sum(worths, Fraction(0)) / self._static_of[place]
-
     def all(self, cores: Floats) -> list[Fraction]:
-        """Sharing ratios of all `users` for cores (k,)."""
-        return [self.one(index, cores[jobs].tolist()) for index, jobs in enumerate(self.jobs)]
+        """Sharing ratios of all `users` for integer cores (k,) of the jobs."""
+        whole = cores.astype(np.int64).tolist()
+        return [
+            sum((self._worth(job, whole[job]) for job in jobs.tolist()), Fraction(0)) / static
+            for jobs, static in zip(self.jobs, self.static, strict=True)
+        ]
 
     def _worth(self, job: int, cores: int) -> Fraction:
         if (job, cores) not in self._known:

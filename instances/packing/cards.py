@@ -11,14 +11,18 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from ..problem.errors import InvalidInstance
-from ..problem.fields import raise_first_broken, raise_first_invalid, set_field
+from ..problem.fields import (
+    Booleans,
+    Floats,
+    Integers,
+    raise_first_broken,
+    raise_first_invalid,
+    set_field,
+)
 from ..problem.tables import LARGEST
 
-Floats = npt.NDArray[np.float64]
-Integers = npt.NDArray[np.int64]
 Filling = tuple[int, ...]
 """How many shares of each size one card holds."""
 
@@ -50,7 +54,7 @@ def set_cards(instance: Any) -> None:
     )  # fmt: skip
 
 
-def require_cards(instance: Any, room: npt.NDArray[np.bool_]) -> None:
+def require_cards(instance: Any, room: Booleans) -> None:
     """Raise InvalidInstance for a requested VM type whose cards no server it may run on has.
 
     Parameters

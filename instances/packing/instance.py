@@ -388,9 +388,7 @@ class Packing(Instance["Placement"]):
         return facts
 
     def document(self) -> dict[str, Any]:
-        """Fields as JSON values; of those after the sixth only the ones that differ from their
-        default.
-        """
+        """Fields as JSON values, without `cost` if it is 1 everywhere, `card_units` if no cards."""
         content = super().document()
         if (self.server_cost == 1).all():
             del content["cost"]

@@ -11,11 +11,12 @@ from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
 import numpy as np
-import numpy.typing as npt
 
 from ..problem.errors import InfeasibleSolution, InvalidInstance
 from ..problem.fields import (
+    Booleans,
     Index,
+    Integers,
     raise_first_broken,
     raise_first_invalid,
     repeated,
@@ -24,7 +25,6 @@ from ..problem.fields import (
 )
 from ..problem.option_types import AtLeast
 
-Integers = npt.NDArray[np.int64]
 Within = Literal["server", "zone"]
 
 RULES = ("allowed", "most_per_server", "apart", "skew", "limits", "spreads", "cards")
@@ -78,7 +78,7 @@ class Rules:
     zones : names of the zones.
     """
 
-    allowed: npt.NDArray[np.bool_]
+    allowed: Booleans
     limits: tuple[tuple[tuple[int, ...], int], ...]
     zone_limits: tuple[tuple[tuple[int, ...], int], ...]
     apart: tuple[tuple[int, int], ...]

@@ -7,14 +7,11 @@ from dataclasses import dataclass
 from typing import Annotated, Any
 
 import numpy as np
-import numpy.typing as npt
 
 from ..problem.errors import InfeasibleSolution, InvalidInstance
-from ..problem.fields import Index, repeated
+from ..problem.fields import Index, Integers, repeated
 from ..problem.option_types import Range, validate_options
 from .placement_constraints import given_rules
-
-Integers = npt.NDArray[np.int64]
 
 LARGEST_RATE = 2**53
 """No rate may reach it: sums of rates are exact."""

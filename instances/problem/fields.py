@@ -27,6 +27,9 @@ from .option_types import OptionType, Range, unaliased
 from .text import without_unit
 
 Value = TypeVar("Value", bound=Hashable)
+Floats = npt.NDArray[np.float64]
+Integers = npt.NDArray[np.int64]
+Booleans = npt.NDArray[np.bool_]
 
 
 COUNTED: Mapping[str, str] = MappingProxyType({})

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from .documents import shortened
 from .errors import InvalidInstance, suggest
-from .fields import field_types
+from .fields import field_types, repeated
 
 if TYPE_CHECKING:
     import pandas
@@ -29,8 +29,7 @@ def labels_of(index: Any, owner: str) -> list[Any]:
     if unnamed := [place for place, label in enumerate(found) if label != label or label is None]:
         expected = "a name for every row" if owner.endswith("index") else "every one named"
         raise InvalidInstance(f"{owner}[{unnamed[0]}]", "empty", expected)
-    if len(set(found)) < len(found):
-        twice = next(label for label in found if found.count(label) > 1)
+    if (twice := repeated(found)) is not None:
         raise InvalidInstance(owner, f"with the label {twice!r} twice", "every label once")
     return found
 
@@ -107,7 +106,7 @@ def from_labels(
         field, value = types[name], given.get(name)
         # what need not be distinct, as zones and models of cards, is no label
         if field.names is not None and field.names.distinct and field.names.axis in labels:
-            given.setdefault(name, names(labels[field.names.axis]))
+            given.setdefault(name, tuple(map(str, labels[field.names.axis])))
         axes = field.axes.names.split() if field.axes is not None else []
         if not axes or not labels.keys() >= set(axes):
             continue
@@ -151,11 +150,6 @@ def places(values: Sequence[Any], labels: Sequence[Any], owner: str) -> list[int
     if unknown := [value for value in values if value not in place]:
         raise InvalidInstance(owner, f"{unknown[0]!r}", f"one of {first_labels(labels)}")
     return [place[value] for value in values]
-
-
-def names(labels: Sequence[Any]) -> tuple[str, ...]:
-    """Convert labels to the names of an instance."""
-    return tuple(map(str, labels))
 
 
 def _same(found: Sequence[Any], labels: Sequence[Any], owner: str) -> None:

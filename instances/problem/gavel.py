@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from .errors import InvalidFile, InvalidOption, spelled
+from .fields import Floats
 from .reading import parse_json, read_text
 from .tables import PathLike
 from .text import shortened
@@ -37,8 +37,8 @@ class GavelTable:
     """
 
     jobs: tuple[Job, ...]
-    alone: npt.NDArray[np.float64]
-    together: npt.NDArray[np.float64]
+    alone: Floats
+    together: Floats
 
 
 def read_gavel(path: PathLike) -> dict[str, Any]:

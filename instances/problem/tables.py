@@ -16,18 +16,16 @@ from pathlib import Path
 from types import MappingProxyType
 
 import numpy as np
-import numpy.typing as npt
 
 from .documents import shortened
 from .errors import InvalidFile, explain
-from .fields import decimals, repeated
+from .fields import Floats, decimals, repeated
 from .option_types import AtLeast, OptionType, Range
 from .reading import csv_rows, is_standard_input, read_text
 from .registry import PROBLEM_NAMES, CsvForm, problem_named
 from .text import without_unit
 
 PathLike = str | os.PathLike[str]
-Floats = npt.NDArray[np.float64]
 
 LARGEST = 2**53
 """Whole numbers stay below it: all of those are floats."""

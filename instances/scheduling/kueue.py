@@ -13,17 +13,14 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from fractions import Fraction
-from pathlib import Path
 from typing import Any
-
-import numpy as np
 
 from ..problem.documents import shortened
 from ..problem.errors import InvalidFile
 from ..problem.quantities import amount, measured
 from ..problem.reading import parse_any_json, read_text
 from ..problem.tables import PathLike
-from .log import Log, Waiting, labeled
+from .log import Log, Waiting, log_of
 from .units import GPU, Queue, amount_of, summed
 
 KUEUE_COMMAND = (
@@ -382,28 +379,16 @@ def _day(second: int) -> str:
 def _log_of(where: str, reading: _Reading, notes: tuple[str, ...]) -> Log:
     last = reading.last + 1
     runs = [
-        (*run[:6], (last if run[6] is None else run[6]) - run[5], run[7], run[6] is None)
-        for run in reading.runs
-    ]
-    without = sum(run[6] <= 0 for run in runs)
-    runs = sorted((run for run in runs if run[6] > 0), key=lambda run: (run[4], run[0], run[5]))
-    if not runs:
+        (*who, waited, waited, start, (last if end is None else end) - start, 1,
+         ("running",) * (end is None), resources)
+        for *who, waited, start, end, resources, _ in reading.runs
+    ]  # fmt: skip
+    held = [run for run in runs if run[7] > 0]
+    if not held:
         raise InvalidFile(f"{where} has no Workload that held quota for a second")
-    names, queues, users, cohorts, waited, start, length, resources, running = zip(
-        *runs, strict=True
-    )
-    submit = np.array(waited, dtype=np.int64)
-    group_names, group = labeled(queues)
-    user_names, user = labeled(users)
-    dropped = dict(reading.counts) | {"Workloads that held quota for no second": without}
-    return Log(
-        name=Path(where).name.rpartition(".")[0] or Path(where).name,
-        submit=submit, wait=np.array(start, dtype=np.int64) - submit,
-        run=np.array(length, dtype=np.int64), processors=np.ones(len(runs), dtype=np.int64),
-        user=user, group=group, users=user_names, groups=group_names,
-        dropped={why: number for why, number in dropped.items() if number},
-        jobs=names, eligible=submit, partition=cohorts, waiting=tuple(reading.waiting), last=last,
-        bad=tuple(reading.bad), dated=True,
-        marks=tuple(("running",) if each else () for each in running), resources=resources,
+    reading.counts["Workloads that held quota for no second"] += len(runs) - len(held)
+    return log_of(
+        where, sorted(held, key=lambda run: (run[4], run[0], run[6])), reading.counts,
+        waiting=tuple(reading.waiting), last=last, bad=tuple(reading.bad),
         queues=tuple(reading.queues.values()), notes=notes,
     )  # fmt: skip

@@ -7,7 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from math import gcd
-from typing import Annotated, Literal
+from pathlib import Path
+from typing import Annotated, Any, Literal
 
 import numpy as np
 
@@ -424,6 +425,26 @@ def labeled(values: Sequence[object]) -> tuple[tuple[str, ...], Integers]:
     place: dict[object, int] = {}
     index = np.array([place.setdefault(value, len(place)) for value in values], dtype=np.int64)
     return tuple(str(value) for value in place), index
+
+
+def log_of(
+    where: str, runs: Sequence[tuple[Any, ...]], dropped: Mapping[str, int], **fields: Any
+) -> Log:
+    """Log of runs in order of submission, each a row of job, account, user, partition, submission,
+    eligibility, start, length, processors, marks and resources.
+    """
+    ids, accounts, users, partition, *numbers, marks, resources = zip(*runs, strict=True)
+    submit, eligible, start, run, used = (np.array(column, dtype=np.int64) for column in numbers)
+    user_names, user = labeled(users)
+    group_names, group = labeled(accounts)
+    return Log(
+        name=Path(where).name.rpartition(".")[0] or Path(where).name,
+        submit=submit, wait=start - submit, run=run, processors=used,
+        user=user, group=group, users=user_names, groups=group_names,
+        dropped={why: number for why, number in dropped.items() if number},
+        jobs=ids, partition=partition, eligible=eligible, marks=marks, resources=resources,
+        dated=True, **fields,
+    )  # fmt: skip
 
 
 def in_unit(log: Log, unit: Unit, brought: Sequence[int]) -> tuple[Log, list[str]]:

@@ -15,7 +15,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from fractions import Fraction
-from pathlib import Path
 
 import numpy as np
 
@@ -23,7 +22,7 @@ from ..problem.documents import shortened
 from ..problem.errors import InvalidFile
 from ..problem.reading import read_text, require_few
 from ..problem.tables import LARGEST, CsvTable, PathLike
-from .log import Log, Waiting, labeled
+from .log import Log, Waiting, log_of, of_jobs
 from .units import Amounts, gres, summed, tres
 
 COMMAND = (
@@ -372,26 +371,15 @@ def _log_of(where: str, reading: _Reading) -> Log:
             f"{where} has no job that started; {len(waiting)} wait. Make it of a longer time: "
             f"{COMMAND}"
         )
-    ran.sort(key=lambda job: job[4])  # type: ignore[arg-type,return-value]
-    ids, accounts, users, partitions, *numbers, marks, resources = zip(*ran, strict=True)
-    sent, eligible, start, run, cpus = (np.array(column, dtype=np.int64) for column in numbers)
-    user_names, user = labeled(users)
-    account_names, account = labeled(accounts)
-    zero = run == 0
-    some = np.flatnonzero(~zero)
-    if len(some) == 0:
+    zero = sum(job[7] == 0 for job in ran)
+    if zero == len(ran):
         raise InvalidFile(f"{where} has no job with a run time above 0")
-    dropped = dict(reading.counts) | {"jobs with no run time above 0": int(zero.sum())}
-    return Log(
-        name=Path(where).name.rpartition(".")[0] or Path(where).name,
-        submit=sent[some], wait=(start - sent)[some], run=run[some], processors=cpus[some],
-        user=user[some], group=account[some], users=user_names, groups=account_names,
-        dropped={why: number for why, number in dropped.items() if number},
-        jobs=tuple(ids[n] for n in some), eligible=eligible[some],
-        partition=tuple(partitions[n] for n in some), waiting=tuple(waiting), last=reading.last,
-        bad=tuple(reading.bad), dated=True, marks=tuple(marks[n] for n in some),
-        resources=tuple(resources[n] for n in some),
+    reading.counts["jobs with no run time above 0"] += zero
+    log = log_of(
+        where, sorted(ran, key=lambda job: job[4]), reading.counts,  # type: ignore[arg-type,return-value]
+        waiting=tuple(waiting), last=reading.last, bad=tuple(reading.bad),
     )  # fmt: skip
+    return of_jobs(log, np.flatnonzero(log.run > 0))
 
 
 def remarks(log: Log, nodes: Sequence[SlurmNode] = (), unit: str = "cpu") -> Iterator[str]:

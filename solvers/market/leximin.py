@@ -223,7 +223,7 @@ class LevelSearch:
             marks.at.append(builder.columns(number, upper=1.0, integer=True, cost=1.0))
         for index in range(number):
             mine = np.flatnonzero(columns.user == self.ratios.users[index])
-            own, gain = columns.column[mine], columns.gain[mine] / float(self.ratios.static(index))
+            own, gain = columns.column[mine], columns.gain[mine] / float(self.ratios.static[index])
             marked = np.array([at[index] for at in marks.at], dtype=np.int64)
             if len(marked) > 1:
                 builder.row(marked, upper=1.0)

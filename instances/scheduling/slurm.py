@@ -376,7 +376,7 @@ def _log_of(where: str, reading: _Reading) -> Log:
         raise InvalidFile(f"{where} has no job with a run time above 0")
     reading.counts["jobs with no run time above 0"] += zero
     log = log_of(
-        where, sorted(ran, key=lambda job: job[4]), reading.counts,  # type: ignore[arg-type,return-value]
+        where, sorted(ran, key=lambda job: job[4]), reading.counts,
         waiting=tuple(waiting), last=reading.last, bad=tuple(reading.bad),
     )  # fmt: skip
     return of_jobs(log, np.flatnonzero(log.run > 0))

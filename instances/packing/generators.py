@@ -8,7 +8,7 @@ import numpy as np
 
 from ..problem.errors import InvalidOption
 from ..problem.option_types import Above, AtLeast, Between, validate_options
-from ..scheduling.split import proportional
+from ..problem.quantities import proportional
 from .instance import Integers, Packing
 
 Count = Annotated[int, AtLeast(1)]

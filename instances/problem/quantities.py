@@ -1,4 +1,6 @@
-"""Exact values of Kubernetes quantities (500m, 2, 1.5Gi, 1e3, 12E), and of floats as written."""
+"""Exact values of Kubernetes quantities (500m, 2, 1.5Gi, 1e3, 12E) and of floats as written,
+and division of an integer in proportion to weights.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +8,10 @@ import re
 from fractions import Fraction
 from functools import lru_cache
 from numbers import Integral, Rational
+from typing import cast
+
+import numpy as np
+import numpy.typing as npt
 
 _QUANTITY = re.compile(
     r"([+-]?(?:[0-9]{1,40}\.?[0-9]{0,40}|\.[0-9]{1,40}))(?:([eE][+-]?[0-9]{1,3})|([KMGTPE]i|[numkMGTPE]))?"
@@ -65,3 +71,15 @@ def as_written(number: float | Fraction) -> Fraction:
     if isinstance(number, Integral):
         return Fraction(int(number))
     return Fraction(number) if isinstance(number, Rational) else Fraction(repr(float(number)))
+
+
+def proportional(total: int, weight: npt.ArrayLike) -> npt.NDArray[np.int64]:
+    """Divide an integer in proportion to weights (k,), at least one of which is above 0; remainders
+    go to the largest fractions, ties to the lowest index.
+    """
+    share = np.asarray(weight, dtype=float)
+    exact = total * share / share.sum()
+    parts = np.floor(exact + 1e-9).astype(np.int64)
+    left = total - int(parts.sum())
+    parts[np.argsort(-(exact - parts), kind="stable")[:left]] += 1
+    return cast("npt.NDArray[np.int64]", parts)

@@ -15,9 +15,10 @@ import numpy as np
 from ..problem.documents import shortened
 from ..problem.errors import InvalidFile, InvalidInstance, InvalidOption
 from ..problem.option_types import AtLeast, validate_options
+from ..problem.quantities import proportional
 from ..problem.tables import CsvTable, PathLike, in_a_line
 from .instance import Integers, Scheduling
-from .split import MOST_UNITS, Organizations, machine_split, proportional
+from .split import MOST_UNITS, Organizations, machine_split
 from .units import CPUS, GPU, Amounts, Queue, Unit, amount_of, summed
 
 Initial = Literal["empty", "warm"]

@@ -6,13 +6,13 @@ from collections.abc import Collection
 from fractions import Fraction
 from math import lcm
 from numbers import Integral
-from typing import Annotated, cast
+from typing import Annotated
 
 import numpy as np
-import numpy.typing as npt
 
 from ..problem.errors import InvalidOption
 from ..problem.option_types import Between, validate_options
+from ..problem.quantities import proportional
 from .instance import MOST_MACHINES, Integers
 
 MOST_UNITS = 1_000_000
@@ -47,18 +47,6 @@ def machine_split(total: int, organizations: Organizations, split: str = "zipf")
         )
     weight = 1.0 / np.arange(1, organizations + 1) if split == "zipf" else np.ones(organizations)
     return proportional(total, weight)
-
-
-def proportional(total: int, weight: npt.ArrayLike) -> Integers:
-    """Machines (k,) in proportion to weights, at least one of which is above 0; remainders go to
-    the largest fractions, ties to the lowest organization.
-    """
-    part = np.asarray(weight, dtype=float)
-    exact = total * part / part.sum()
-    machines = np.floor(exact + 1e-9).astype(np.int64)
-    left = total - int(machines.sum())
-    machines[np.argsort(-(exact - machines), kind="stable")[:left]] += 1
-    return cast("Integers", machines)
 
 
 def cuts(total: int, shares: Collection[Fraction], most: int) -> int:

@@ -67,8 +67,8 @@ def by_mask(
     """
     pairs = list(given)
     marked = any(isinstance(key, str) and _BETWEEN.search(key) for key, _ in pairs)
-    place = {name: number for number, name in enumerate(names)}
-    fixed, table = bool(place), dict[int, Any]()
+    number_of = {name: number for number, name in enumerate(names)}
+    fixed, table = bool(number_of), dict[int, Any]()
     for key, value in pairs:
         members = key if isinstance(key, Iterable) else (key,)
         if isinstance(key, str):
@@ -76,23 +76,23 @@ def by_mask(
             members = _BETWEEN.split(bare) if marked else bare.split()
         mask = 0
         for name in filter(None, (str(member).strip(" ∅") for member in members)):
-            number = place.get(name) if fixed else place.setdefault(name, len(place))
+            number = number_of.get(name) if fixed else number_of.setdefault(name, len(number_of))
             if number is None or mask >> number & 1:
-                expected = f"players of {in_a_line([*place])}, each once at most"
+                expected = f"players of {in_a_line([*number_of])}, each once at most"
                 raise InvalidInstance(f"{where}: a coalition", shortened(key), expected, _WRITTEN)
             mask |= 1 << number
-        if len(place) > MOST_PLAYERS:
-            seen = f"of the players {in_a_line([*place])}"
+        if len(number_of) > MOST_PLAYERS:
+            seen = f"of the players {in_a_line([*number_of])}"
             raise InvalidInstance(where, seen, f"at most {MOST_PLAYERS} players", _WRITTEN)
         if mask in table:
             what = f"{where} of {shortened(key)}"
             raise InvalidInstance(what, "given twice", "each coalition once", "Remove one of them")
         table[mask] = value
     table.setdefault(0, 0)
-    players = [*place]
+    players = [*number_of]
     if len(table) < 1 << len(players):
         every = (c for k in range(len(players)) for c in combinations(players, k + 1))
-        missing = next(c for c in every if sum(1 << place[name] for name in c) not in table)
+        missing = next(c for c in every if sum(1 << number_of[name] for name in c) not in table)
         raise InvalidInstance(
             f"{where} of {' + '.join(missing)}", "missing",
             f"each of the 2^{len(players)} - 1 coalitions of {in_a_line(players)}",

@@ -66,7 +66,7 @@ def gavel(
     types = sorted(wanted)
     alone = np.zeros((len(types), len(number)))  # 2. Throughputs on each kind.
     together = np.zeros((len(types), len(types), len(number)))
-    for at, (gpu, table) in enumerate(found.items()):
+    for column, (gpu, table) in enumerate(found.items()):
         place = {job: row for row, job in enumerate(table.jobs)}
         if missing := [job for job in types if job[:2] not in place]:
             raise InvalidFile(
@@ -74,15 +74,15 @@ def gavel(
                 f"{missing[0][1]} on {gpu}; leave that job out of {jobs}"
             )
         rows = [place[job[:2]] for job in types]
-        alone[:, at] = table.alone[rows]
-        together[:, :, at] = table.together[np.ix_(rows, rows)]
+        alone[:, column] = table.alone[rows]
+        together[:, :, column] = table.together[np.ix_(rows, rows)]
     fits = (together > 0) & (together.transpose(1, 0, 2) > 0)
     scales = Counter(model for model, _ in {job[:2] for job in types})  # 3. Names that differ.
     names = [name if scales[name] == 1 else f"{name} x{scale}" for name, scale, *_ in types]
     several, seen = Counter(names), Counter[str]()
-    for at, name in enumerate(names):  # those of a trace that differ in steps or priority
+    for row, name in enumerate(names):  # those of a trace that differ in steps or priority
         seen[name] += 1
-        names[at] += f" #{seen[name]}" * (several[name] > 1)
+        names[row] += f" #{seen[name]}" * (several[name] > 1)
     steps = [steps for *_, steps in types]
     return Accelerators(
         throughput=alone,

@@ -264,15 +264,15 @@ def read_pairs(path: PathLike, names: tuple[str, ...] | None = None) -> Measured
     # 2. The runs of each pair, row by row.
     summed = bool(ends) or "looks" in table.places
     sums: dict[tuple[int, int], tuple[float, float, int]] = {}  # by pair: low, high, looks
-    place = {name: number for number, name in enumerate(names or ())}
+    index_of = {name: number for number, name in enumerate(names or ())}
     runs: dict[tuple[int, int], list[float]] = {}  # by pair: measured values
     for row in table:
         pair = []
         for column in ("service", "beside"):
             name = row.word(column)
-            if names is not None and name not in place:
+            if names is not None and name not in index_of:
                 raise row.wrong(column, "a service of the table of services")
-            pair.append(place.setdefault(name, len(place)))
+            pair.append(index_of.setdefault(name, len(index_of)))
         value = row.number(what, None, UNKNOWN | FORBIDDEN, "Write forbidden to forbid the pair")
         if _LARGEST < abs(value) < np.inf:
             raise row.wrong(what, f"a number of at most {_LARGEST:g}")
@@ -301,7 +301,7 @@ def read_pairs(path: PathLike, names: tuple[str, ...] | None = None) -> Measured
         if summed and np.isfinite(value):
             sums[pair[0], pair[1]] = _summed(row, what, value, bool(ends))
     # 3. Means of the runs, and the intervals that the table gives.
-    types = len(place)
+    types = len(index_of)
     mean, deviation = (np.full((types, types), np.nan) for _ in range(2))
     number = np.zeros((types, types), dtype=np.int64)
     for where, values in runs.items():
@@ -312,7 +312,7 @@ def read_pairs(path: PathLike, names: tuple[str, ...] | None = None) -> Measured
     for where, one in sums.items():
         low[where], high[where], number[where] = one
     return Measured(
-        tuple(place), what, mean, number, deviation, table.written,
+        tuple(index_of), what, mean, number, deviation, table.written,
         low if ends else None, high if ends else None, "looks" in table.places or not summed,
     )  # fmt: skip
 

@@ -184,12 +184,13 @@ def better_partners(
     """
     if alpha == 0 and others is None:
         return np.searchsorted(ascending, ascending)
-    values, place = np.unique(ascending, return_inverse=True)
+    values, inverse = np.unique(ascending, return_inverse=True)
     others = ascending if others is None else others
     found = np.unique(others)
+    # number of others below each distinct one, and their number in all
     ends = np.append(np.searchsorted(others, found), len(others))
     if alpha == 0:
-        return cast("Integers", ends[np.searchsorted(found, values)][place])
+        return cast("Integers", ends[np.searchsorted(found, values)][inverse])
     # the floats guess, `gains` decides: it is monotone, so a wrong guess is corrected by going on
     # in one direction
     better = np.searchsorted(found, values - least_gain(values, float(alpha), alpha_mode))
@@ -202,7 +203,7 @@ def better_partners(
         less := (better > 0) & ~gains(values, found[np.maximum(better - 1, 0)], alpha, alpha_mode)
     ).any():
         better = better - less
-    return cast("Integers", ends[better][place])
+    return cast("Integers", ends[better][inverse])
 
 
 @dataclass(frozen=True)
@@ -517,11 +518,11 @@ def undecided_pairs(
     certainly = gains(now[:, 0, None], highest[kind], *read)
     found: list[tuple[int, int, int]] = []
     for one in range(len(kind)):
-        rest = slice(one, None)
-        open_ones = possibly[one, kind[rest]] & possibly[rest, kind[one]]
-        open_ones &= ~(certainly[one, kind[rest]] & certainly[rest, kind[one]])
-        pairs = number[one] * number[rest] * open_ones
-        pairs[0] = open_ones[0] * number[one] * (number[one] - 1) // 2
+        later = slice(one, None)
+        undecided = possibly[one, kind[later]] & possibly[later, kind[one]]
+        undecided &= ~(certainly[one, kind[later]] & certainly[later, kind[one]])
+        pairs = number[one] * number[later] * undecided
+        pairs[0] = undecided[0] * number[one] * (number[one] - 1) // 2
         first = np.argsort(-pairs, kind="stable")[:MOST_TOLD]
         found += [(int(pairs[other]), one, one + other) for other in first.tolist() if pairs[other]]
     found.sort(key=lambda entry: (-entry[0], entry[1:]))

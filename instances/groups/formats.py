@@ -168,20 +168,22 @@ def curves_csv(
         at = row.number("pressure", AMOUNT)
         points.setdefault(where, {}).setdefault(at, []).append(_lost(row, what))
     knots = np.unique([at for curve in points.values() for at in curve])
-    wide = any(place >= 0 for place, _ in points)
-    curves = np.zeros((max(1, len(given.classes)) if wide else 1, len(given.names), len(knots)))
+    by_class = any(place >= 0 for place, _ in points)
+    curves = np.zeros((max(1, len(given.classes)) if by_class else 1, len(given.names), len(knots)))
     for place in range(len(curves)):
         for kind, name in enumerate(given.names):
             curve = points.get((place, kind)) or points.get((-1, kind))
             if curve is None:
-                on = f" on class {given.classes[place]}" if wide else ""
+                on = f" on class {given.classes[place]}" if by_class else ""
                 raise InvalidFile(f"{main}: no row for {name!r}{on}; expected its curve")
             loads = sorted(curve)
             means = rising([float(np.mean(curve[load])) for load in loads])
             curves[place, kind] = np.interp(knots, loads, means)
     remark = f"{_MEASURES[what]} of {main.name}{f'; {table.written}' if table.written else ''}"
     common = given.fields(seats) | {"name": name_of(path)}
-    found = Groups(knots=knots, sensitivity=curves if wide else curves[0], source=remark, **common)
+    found = Groups(
+        knots=knots, sensitivity=curves if by_class else curves[0], source=remark, **common
+    )
     if "groups" not in others:
         return found
     runs, _, _ = _runs(others["groups"], given)

@@ -83,7 +83,7 @@ def groups_listed(instance: Groups, place: int, full: bool = False) -> Integers:
         )
     found = []
     rows: Integers = np.zeros((1, 0), dtype=np.int64)
-    for size in range(1, seats + 1):
+    for size in range(1, seats + 1):  # each row is followed by each type from its last one on
         first = np.searchsorted(present, rows[:, -1]) if size > 1 else np.zeros(1, dtype=np.int64)
         many = len(present) - first
         after = np.arange(many.sum()) - np.repeat(np.cumsum(many) - many, many)

@@ -183,6 +183,7 @@ def swap_blocking_pairs(instance: Groups, grouping: Grouping, alpha: Alpha = 0.0
     if number * max(number, 10 * instance.types) > _MOST_EXCHANGES:
         return None
     own, place = grouping.members[kind, seat], grouping.where[kind]
+    # penalty of a job of each type in the seat of each entry
     after: Integers = np.zeros((number, instance.types), dtype=np.int64)
     for one in np.unique(place).tolist():
         here = np.flatnonzero(place == one)
@@ -192,7 +193,7 @@ def swap_blocking_pairs(instance: Groups, grouping: Grouping, alpha: Alpha = 0.0
         rows = ascending(rows)
         spot = np.argmax(rows == comes[:, None], axis=1)
         lost = units(instance, one, rows)[np.arange(len(rows)), spot]
-        after[here] = lost.reshape(len(here), -1)  # of each type in the entry's seat
+        after[here] = lost.reshape(len(here), -1)
     now = after[np.arange(number), own]
     many, repeats = grouping.number[kind], times[kind, seat]
     jobs = many * repeats

@@ -85,7 +85,7 @@ def fill(work: Floats, fraction: Floats, price: Floats, group: Integers, budget:
     linear = (fraction == 1) & (work > 0)
     some = curved | linear
     threshold = np.where(some, np.sqrt(fraction * price / np.where(some, work, 1.0)), 1.0)
-    cap = np.full(groups, np.inf)
+    cap = np.full(groups, np.inf)  # level at which linear items take all money that is left
     if linear.any():
         np.minimum.at(cap, group[linear], threshold[linear])
     base, gap = lowest(threshold, group, groups, curved)

@@ -39,10 +39,10 @@ def _check_flow(instance: Numa, solution: Flow) -> None:
     owed = solution.throughput * instance.class_share[:, None] * instance.location_share
     missed = np.abs(solution.flow.sum(axis=2) - owed)
     if (missed > ROUNDING * solution.throughput).any():
-        k, place = (int(i) for i in np.unravel_index(np.argmax(missed), missed.shape))
+        k, memory = (int(i) for i in np.unravel_index(np.argmax(missed), missed.shape))
         raise InfeasibleSolution(
-            f"{solution.flow[k, place].sum():g} tasks/s of class {instance.names[k]!r} leave "
-            f"memory {place}; its share is {owed[k, place]:g}"
+            f"{solution.flow[k, memory].sum():g} tasks/s of class {instance.names[k]!r} leave "
+            f"memory {memory}; its share is {owed[k, memory]:g}"
         )
     work = processor_work(instance, solution)
     if (work > instance.cores * (1 + ROUNDING)).any():

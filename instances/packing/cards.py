@@ -155,7 +155,7 @@ def on_cards(
             room[card] -= size
     if len(found) <= cards:
         return [tuple(row) for row in found]
-    hopeless = set[tuple[Filling, int]]()
+    hopeless = set[tuple[Filling, int]]()  # shares left and cards free that do not fit
 
     def rest(left: Filling, free: int) -> list[Filling] | None:
         if not any(left):

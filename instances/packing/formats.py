@@ -387,12 +387,12 @@ def _on_cards(
         raise InvalidOption(f"at is {at:g}; no pod of {Path(path).name} is alive then")
     classes = _classes(nodes, servers)
     kinds = list(dict.fromkeys(pods))
-    place = {pod: i for i, pod in enumerate(kinds)}
-    arrival = np.array([place[pod] for pod in pods], dtype=np.int64)
+    index_of = {pod: i for i, pod in enumerate(kinds)}
+    arrival = np.array([index_of[pod] for pod in pods], dtype=np.int64)
     if demand is not None:  # 2. Draw arrivals for the demand.
-        there = sum(cards * number for (_, _, cards, _), number in classes.items())
+        cards_in_all = sum(cards * number for (_, _, cards, _), number in classes.items())
         units = np.array([pod.units for pod in kinds], dtype=np.int64)
-        arrival = drawn(arrival, units, demand * there * UNITS, np.random.default_rng(seed))
+        arrival = drawn(arrival, units, demand * cards_in_all * UNITS, np.random.default_rng(seed))
     allowed = np.array(  # 3. Leave out pods that fit no node.
         [[not pod.models or node[3] in pod.models for node in classes] for pod in kinds]
     )
@@ -402,7 +402,7 @@ def _on_cards(
     if lost == len(arrival):
         raise InvalidOption(f"nodes is {os.fspath(nodes)}; no pod of {Path(path).name} fits one")
     arrival = (np.cumsum(able) - 1)[arrival[able[arrival]]]
-    kinds = [pod for pod, there in zip(kinds, able, strict=True) if there]
+    kinds = [pod for pod, fits_one in zip(kinds, able, strict=True) if fits_one]
     name = name_of(path) if at is None else f"{name_of(path)}-at-{at:.0f}"
     return Packing(
         capacity=[node[:2] for node in classes],  # type: ignore[arg-type]
@@ -443,20 +443,20 @@ def drawn(given: Integers, units: Integers, target: float, rng: np.random.Genera
     units : (s,) that a pod of each type takes.
     target : units.
     """
-    kept = rng.permutation(given).tolist()
+    types = rng.permutation(given).tolist()
     total, mean = int(units[given].sum()), float(units[given].mean())
-    if total == 0 or (target - total) / mean > MOST_PODS - len(kept):
+    if total == 0 or (target - total) / mean > MOST_PODS - len(types):
         raise InvalidOption(
             f"demand asks for {target / UNITS:g} cards, and a pod of the list takes "
             f"{mean / UNITS:g} on average; expected at most {MOST_PODS:,} pods. Ask for less"
         )
     while total > target:
-        total -= units[kept.pop(int(rng.integers(len(kept))))]
-    if total < target and len(kept) >= len(given):
+        total -= units[types.pop(int(rng.integers(len(types))))]
+    if total < target and len(types) >= len(given):
         while total + min(units[more := given[rng.integers(len(given))]], UNITS) <= target:
-            kept.append(int(more))
+            types.append(int(more))
             total += units[more]
-    return np.array(kept, dtype=np.int64)
+    return np.array(types, dtype=np.int64)
 
 
 def _pods(path: PathLike, at: float | None) -> list[Pod]:

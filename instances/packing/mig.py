@@ -99,7 +99,7 @@ def layout(card: str, profiles: Sequence[str]) -> tuple[int, ...] | None:
     if sum(profile.compute for profile in wanted) > known.compute:
         return None
     order = sorted(range(len(wanted)), key=lambda k: -wanted[k].memory)
-    stack: list[tuple[int, tuple[int, ...]]] = [(0, ())]
+    stack: list[tuple[int, tuple[int, ...]]] = [(0, ())]  # bits of memory slices in use; starts
     while stack:
         used, starts = stack.pop()
         if len(starts) == len(order):

@@ -264,19 +264,19 @@ def stays(instance: Any, count: Integers, kind: Integers) -> tuple[Integers, int
     """
     from scipy.optimize import linear_sum_assignment
 
-    present, of = present_counts(instance), instance.server_class
+    present, class_of = present_counts(instance), instance.server_class
     server, stay = np.zeros(len(kind), dtype=np.int64), 0
     for c in np.unique(kind).tolist():
-        rows, there = np.flatnonzero(kind == c), np.flatnonzero(of == c)
+        rows, there = np.flatnonzero(kind == c), np.flatnonzero(class_of == c)
         overlap = np.zeros((len(rows), len(there)), dtype=np.int64)
-        for place, m in enumerate(there.tolist()):
+        for column, m in enumerate(there.tolist()):
             present_types = np.flatnonzero(present[m])
-            overlap[:, place] = np.minimum(
+            overlap[:, column] = np.minimum(
                 count[np.ix_(rows, present_types)], present[m, present_types]
             ).sum(axis=1)
-        row, place = linear_sum_assignment(overlap, maximize=True)
-        server[rows[row]] = there[place]
-        stay += int(overlap[row, place].sum())
+        row, column = linear_sum_assignment(overlap, maximize=True)
+        server[rows[row]] = there[column]
+        stay += int(overlap[row, column].sum())
     return server, int(present.sum()) - stay
 
 

@@ -321,20 +321,20 @@ def in_smaller_units(types: Sequence[FieldType], given: Mapping[str, Any]) -> di
         return {}
     if rows.ndim != 2 or not ((rows >= 0) & (rows < 2**53)).all() or not (rows % 1).any():
         return {}
-    most = [max(map(decimals, np.unique(column).tolist())) for column in rows.T]
-    if max(most) > MOST_DECIMALS:
+    digits = [max(map(decimals, np.unique(column).tolist())) for column in rows.T]
+    if max(digits) > MOST_DECIMALS:
         return {}
     found: dict[str, Any] = {
-        name: [[int(Decimal(repr(x)) * 10**d) for x, d in zip(row, most, strict=True)]
+        name: [[int(Decimal(repr(x)) * 10**d) for x, d in zip(row, digits, strict=True)]
                for row in array.tolist()]
         for name, array in arrays.items()
     }  # fmt: skip
     axis = next(each.axes.names.split()[-1] for each in marked if each.axes is not None)
     for each in types:
         if each.names is not None and each.names.axis == axis:
-            names = given.get(each.name) or [*map(str, range(len(most)))]
-            if len(names) == len(most):
-                pairs = zip(names, most, strict=True)
+            names = given.get(each.name) or [*map(str, range(len(digits)))]
+            if len(names) == len(digits):
+                pairs = zip(names, digits, strict=True)
                 found[each.name] = [f"{name} [1/{10**d}]" if d else name for name, d in pairs]
     return found
 

@@ -88,14 +88,14 @@ def schedule_of(
     """
     begin = shaped("start", start, instance.jobs).astype(np.int64, copy=False)
     machine = np.full(len(begin), -1, dtype=np.int64)
-    kinds = np.zeros(len(begin), np.int64) if speed is None else np.asarray(speed, dtype=np.int64)
+    speeds = np.zeros(len(begin), np.int64) if speed is None else np.asarray(speed, dtype=np.int64)
     pace = np.zeros(instance.total_machines, np.int64) if speed is None else instance.pace
-    length = instance.processing if speed is None else -(-instance.processing // kinds)
+    length = instance.processing if speed is None else -(-instance.processing // speeds)
     others: dict[int, list[int]] = {}  # by job: further machines
     started = np.flatnonzero(begin >= 0)
-    for kind in np.unique(kinds[started]).tolist():
-        jobs = started[kinds[started] == kind]
-        free = np.flatnonzero(pace == kind).tolist()
+    for chosen in np.unique(speeds[started]).tolist():
+        jobs = started[speeds[started] == chosen]
+        free = np.flatnonzero(pace == chosen).tolist()
         total, running = len(free), list[tuple[int, int]]()  # heap of (end, machine)
         for job in jobs[np.lexsort((jobs, begin[jobs]))].tolist():
             now, need = int(begin[job]), int(instance.width[job])
@@ -108,13 +108,13 @@ def schedule_of(
             machine[job] = taken[0]
             if need > 1:
                 others[job] = taken[1:]
-            for place in taken:
-                heapq.heappush(running, (now + int(length[job]), place))
+            for number in taken:
+                heapq.heappush(running, (now + int(length[job]), number))
     return Schedule(
         begin,
         machine,
         greedy,
-        np.array([place for job in sorted(others) for place in others[job]], dtype=np.int64),
+        np.array([number for job in sorted(others) for number in others[job]], dtype=np.int64),
     )
 
 
@@ -228,21 +228,21 @@ def _fits_and_waits(instance: Scheduling, schedule: Schedule) -> str | None:
     idle = instance.total_machines - np.cumsum(taken)
     # the first waiting job of each organization: its jobs start in order
     queues = [
-        instance.order[instance.organization[instance.order] == u].tolist()
-        for u in range(instance.organizations)
+        instance.order[instance.organization[instance.order] == organization].tolist()
+        for organization in range(instance.organizations)
     ]
     heads, release = [0] * len(queues), instance.release
-    for place, now in enumerate(times[times < instance.horizon].tolist()):
+    for event, now in enumerate(times[times < instance.horizon].tolist()):
         first: list[int] = []
-        for u, queue in enumerate(queues):
-            while heads[u] < len(queue) and begin[queue[heads[u]]] <= now:
-                heads[u] += 1
-            if heads[u] < len(queue) and release[queue[heads[u]]] <= now:
-                first.append(queue[heads[u]])
-        fitting = [job for job in first if instance.width[job] <= idle[place]]
+        for organization, queue in enumerate(queues):
+            while heads[organization] < len(queue) and begin[queue[heads[organization]]] <= now:
+                heads[organization] += 1
+            if heads[organization] < len(queue) and release[queue[heads[organization]]] <= now:
+                first.append(queue[heads[organization]])
+        fitting = [job for job in first if instance.width[job] <= idle[event]]
         if fitting and (instance.backfilling or len(fitting) == len(first)):
             return (
-                f"at time {now} {idle[place]} machines are idle while job {fitting[0]} waits, "
+                f"at time {now} {idle[event]} machines are idle while job {fitting[0]} waits, "
                 f"which takes {instance.width[fitting[0]]}"
             )
     return None

@@ -275,12 +275,12 @@ def window(log: Log, settings: Settings, rng: np.random.Generator | None = None)
     if parallel and used.max() > (most := int(machines.sum())):
         widest = int(chosen[used.argmax()])
         name = f"job {log.jobs[widest]}" if log.jobs else "a job"
-        there, wide = (float(log.unit.size * number) for number in (most, int(used.max())))
+        available, needed = (float(log.unit.size * n) for n in (most, int(used.max())))
         what = "processors" if log.unit.resource == CPUS.resource else log.unit.nouns
         user = log.users[log.user[widest]]
         raise InvalidOption(
-            f"machines is {there:.10g}; {name} of user {user} in the window, "
-            f"submitted at {log.submit[widest]}, takes {wide:.10g} {what} at once. Give as "
+            f"machines is {available:.10g}; {name} of user {user} in the window, "
+            f"submitted at {log.submit[widest]}, takes {needed:.10g} {what} at once. Give as "
             "many machines; or, with jobs=sequential, it is so many jobs of one"
         )
     copies = np.ones(len(used), dtype=np.int64) if parallel else used

@@ -183,7 +183,7 @@ def read_shares(path: PathLike) -> tuple[dict[str, Fraction], dict[str, dict[str
             f"User and RawShares between bars. Make it with: {SHARES_COMMAND}"
         )
     table = CsvTable(path, "Account", "User", "RawShares", delimiter="|", ragged=True, text=text)
-    children: list[tuple[int, str, bool, Fraction]] = []
+    children: list[tuple[int, str, bool, Fraction]] = []  # depth, account, whether a user, shares
     printed: dict[str, dict[str, list[str]]] = {"Level FS": {}, "fair-tree factor": {}}
     for row in table:
         name = row.cells[table.places["Account"]]
@@ -196,7 +196,8 @@ def read_shares(path: PathLike) -> tuple[dict[str, Fraction], dict[str, dict[str
         if value < 0:
             raise row.wrong("RawShares", "a number, at least 0")
         children.append((depth, row["Account"], bool(row["User"]), Fraction(value)))
-        what, column = list(printed)[bool(row["User"])], "FairShare" if row["User"] else "LevelFS"
+        # an account's row tells its Level FS, a user's row its fair-tree factor
+        what, column = ("fair-tree factor", "FairShare") if row["User"] else ("Level FS", "LevelFS")
         short = len(row.cells) <= table.places.get(column, 0)
         if not short and re.fullmatch(r"inf|[0-9]+(\.[0-9]+)?", row[column]):
             printed[what].setdefault(row["Account"], []).append(row[column])
@@ -223,7 +224,7 @@ def _divide(
     """Divide a part of the machine among the accounts in rows `first` to `end` by raw shares, level
     by level, and add the results to `shares`.
     """
-    todo = [(first, end, part)]
+    todo = [(first, end, part)]  # rows first to end - 1, and the part that is theirs
     while todo:
         first, end, part = todo.pop()
         level = min((rows[n][0] for n in range(first, end)), default=0)
@@ -231,12 +232,12 @@ def _divide(
         total = sum(rows[n][3] for n in heads) or Fraction(1)
         for head, following in zip(heads, [*heads[1:], end], strict=True):
             _, name, user, raw = rows[head]
-            mine = part * raw / total
+            part_of_row = part * raw / total
             below = following > head + 1
             if user or not below:
-                shares[name] = shares.get(name, Fraction(0)) + mine
+                shares[name] = shares.get(name, Fraction(0)) + part_of_row
             if below:
-                todo.append((head + 1, following, mine))
+                todo.append((head + 1, following, part_of_row))
 
 
 def _columns(where: str, header: str, delimiter: str) -> tuple[str, list[str]]:

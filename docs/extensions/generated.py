@@ -109,21 +109,24 @@ def _code(text: str) -> str:
 def metrics(problem: str, before: str = "", page: str = "") -> str:
     """Table of one problem's metrics."""
     from cotenant.analysis.registry import analysis_of
-    from cotenant.analysis.report.table import Column, Table
 
     better = {"min": "less", "max": "more", "": "neither"}
-    rows = tuple(
+    rows = (
         (metric.name, metric.label, better[metric.sense], metric.unit or "-")
         for metric in analysis_of(problem).metric_table
     )
-    return Table(
-        "metrics", "", tuple(map(Column, ("metric", "what", "better is", "unit"))), rows
-    ).markdown()
+    return _table(("metric", "what", "better is", "unit"), rows)
+
+
+def _table(headers: Iterable[str], rows: Iterable[tuple[str, ...]]) -> str:
+    """Table in Markdown."""
+    from cotenant.analysis.report.table import Column, Table
+
+    return Table("", "", tuple(map(Column, headers)), tuple(rows)).markdown()
 
 
 def formats(name: str = "", before: str = "", page: str = "") -> str:
     """Lists of the readers of foreign files and of the generators, of every problem."""
-    from cotenant.analysis.report.table import Column, Table
     from cotenant.instances.problem import PROBLEM_NAMES, problem_named
     from cotenant.instances.problem.option_types import RESERVED_IN_READERS
     from cotenant.instances.problem.options import option_names
@@ -135,28 +138,22 @@ def formats(name: str = "", before: str = "", page: str = "") -> str:
             function = resolve(path)
             options = ", ".join(option_names(function, RESERVED_IN_READERS))
             rows.append((problem, key, _summary(function), options))
-    return Table(
-        name, "", tuple(map(Column, ("problem", "name", "what", "options"))), tuple(rows)
-    ).markdown()
+    return _table(("problem", "name", "what", "options"), rows)
 
 
 def experiments(name: str = "", before: str = "", page: str = "") -> str:
     """Table of the experiments of `cotenant reproduce`."""
-    from cotenant.analysis.report.table import Column, Table
     from cotenant.papers.registry import EXPERIMENTS
 
-    rows = tuple((entry.name, entry.what, entry.source) for entry in EXPERIMENTS)
-    return Table(
-        "experiments", "", tuple(map(Column, ("experiment", "what", "place"))), rows
-    ).markdown()
+    rows = ((entry.name, entry.what, entry.source) for entry in EXPERIMENTS)
+    return _table(("experiment", "what", "place"), rows)
 
 
 def undetermined(name: str = "", before: str = "", page: str = "") -> str:
     """List of figures and tables of the papers that cannot be reproduced, with reasons."""
-    from cotenant.analysis.report.table import Column, Table
     from cotenant.papers.registry import NOT_DETERMINED
 
-    return Table("undetermined", "", (Column("place"), Column("why")), NOT_DETERMINED).markdown()
+    return _table(("place", "why"), NOT_DETERMINED)
 
 
 def data(name: str = "", before: str = "", page: str = "") -> str:
@@ -275,8 +272,6 @@ def commands(name: str = "", before: str = "", page: str = "") -> str:
 
 def _arguments(command: Any) -> str:
     """Table of a command's arguments and options."""
-    from cotenant.analysis.report.table import Column, Table
-
     rows = []
     for given in command.params:
         if given.param_type_name == "argument":
@@ -285,8 +280,7 @@ def _arguments(command: Any) -> str:
             told = ", ".join((*given.opts, *given.secondary_opts))
             told += f" {given.metavar}" if given.metavar else ""
         rows.append((f"`{told}`", given.help or "", "yes" if given.required else ""))
-    columns = tuple(map(Column, ("argument or option", "meaning", "required")))
-    text = Table("arguments", "", columns, tuple(rows)).markdown() if rows else ""
+    text = _table(("argument or option", "meaning", "required"), rows) if rows else ""
     return text.replace("\\`", "`")  # here they do mark code
 
 

@@ -73,6 +73,7 @@ def _minimax(
     builder, willing = shared.builder, counts.columns(shared)
     upper = float(shared.instance.agents if most is None else most)
     allowed = builder.columns(1, upper=upper, integer=True)
+    # 0/1 columns `used`: whether a pair of types (or a type alone) occurs at all
     base = np.concatenate([shared.x, shared.single])
     room = np.zeros(len(base))
     for a in range(shared.instance.types):
@@ -80,15 +81,16 @@ def _minimax(
         room[column] = shared.room(a) / agents
     used = builder.columns(len(base), upper=1.0, integer=True)
     builder.at_most(0.0, (base, 1.0), (used, -room))
+    # where it occurs, the sum of W[c, a] over c that an a-agent gains by is at most `allowed`
     for a in np.flatnonzero(sets.blocks.any(axis=1)).tolist():
         partner, column, _ = shared.beside(a)
-        for rank, own in zip(sets.ranks(a, partner).tolist(), column.tolist(), strict=True):
+        for rank, pair in zip(sets.ranks(a, partner).tolist(), column.tolist(), strict=True):
             rivals = np.flatnonzero(sets.blocks[a] & (sets.size[a] > rank))
             its_type = int(a in rivals)
             terms = counts.of_pair[rivals, a]
             upto = float(counts.most[terms].sum()) - its_type
             if upto > 0:
-                where = np.concatenate([willing[terms], used[[own]], allowed])
+                where = np.concatenate([willing[terms], used[[pair]], allowed])
                 values = np.concatenate([np.ones(len(terms)), [upto], [-1.0]])
                 builder.row(where, values, upper=upto + its_type)
     return allowed

@@ -63,17 +63,20 @@ def order_program(
         for a, upto in zip(counts.type.tolist(), counts.most.tolist(), strict=True)
     ]
     size = np.array([len(low) for low in taken], dtype=np.int64)
-    first, of = np.cumsum(size) - size, np.repeat(np.arange(len(size)), size)
+    # all steps one behind the other: the first of each count, and the count of each step
+    first, count_of = np.cumsum(size) - size, np.repeat(np.arange(len(size)), size)
     step = np.concatenate([np.zeros(0), *taken])
     reached = builder.columns(len(step), upper=1.0, integer=True)
-    builder.at_most(0.0, (reached, step), (willing[of], -1.0))
-    builder.at_most(step - 1.0, (willing[of], 1.0), (reached, step - 1.0 - counts.most[of]))
+    builder.at_most(0.0, (reached, step), (willing[count_of], -1.0))
+    builder.at_most(
+        step - 1.0, (willing[count_of], 1.0), (reached, step - 1.0 - counts.most[count_of])
+    )
     # 3. A step is reached after the one below it, and in a larger set wherever in a smaller one
-    above = np.flatnonzero(np.arange(len(step)) > first[of])
+    above = np.flatnonzero(np.arange(len(step)) > first[count_of])
     builder.at_most(0.0, (reached[above], 1.0), (reached[above - 1], -1.0))
     smaller, larger = _alike(first, size, counts.inner, counts.outer)
     builder.at_most(0.0, (reached[smaller], 1.0), (reached[larger], -1.0))
-    # 4. Both, for every two steps of two types, weighted with the heights of the steps
+    # 4. Both steps reached, for every two steps of W[a, c] and W[c, a], weighted with their heights
     below = np.zeros(len(step))
     below[above] = step[above - 1]
     a, c = np.nonzero(np.triu(sets.blocks, 1))
@@ -81,7 +84,7 @@ def order_program(
     both = builder.columns(len(left), upper=1.0, integer=True)
     builder.at_most(1.0, (reached[left], 1.0), (reached[right], 1.0), (both, -1.0))
     # 5. Within a type a: W[a, a] (W[a, a] - 1) / 2 blocking pairs
-    own = np.flatnonzero(np.isin(of, counts.of_pair.diagonal()[np.diag(sets.blocks)]))
+    own = np.flatnonzero(np.isin(count_of, counts.of_pair.diagonal()[np.diag(sets.blocks)]))
     grows = (step * (step - 1.0) - below * (below - 1.0))[own] / 2.0
     where = np.concatenate([both, reached[own]])
     weight = np.concatenate([(step - below)[left] * (step - below)[right], grows])
@@ -94,7 +97,7 @@ def order_program(
 
     def others(chosen: Floats) -> Floats:
         agents = member @ chosen
-        holds = (agents[of] >= step).astype(float)
+        holds = (agents[count_of] >= step).astype(float)
         return np.concatenate([agents, holds, holds[left] * holds[right]])
 
     return shared.finish(cost, others)

@@ -137,28 +137,28 @@ def core_program(
     chains = chains_of(instance, columns, every, least)
     made: list[tuple[Integers, Integers, Floats, Integers]] = []
     flags: list[tuple[int, int, int]] = []
-    taken: list[list[int]] = [[] for _ in chains.repeats]  # flags z of each full group's types
-    for one in range(len(chains.first) - 1):
-        group, spot = np.nonzero((chains.full_of == one) & (chains.repeats > 0))
-        prefix = chains.prefix[group, spot]
+    flags_of: list[list[int]] = [[] for _ in chains.repeats]  # of the types of each full group
+    for chain in range(len(chains.first) - 1):
+        group, seat = np.nonzero((chains.full_of == chain) & (chains.repeats > 0))
+        prefix = chains.prefix[group, seat]
         ends = np.unique(prefix)
         if not len(ends):
             continue
         # 1. a column for each W: the jobs of the type in the first `end` groups of its chain, which
         # are the W before it and the groups in between
-        most = int(instance.count[one % instance.types])
+        most = int(instance.count[chain % instance.types])
         sums = builder.columns(len(ends), upper=float(most), integer=True, implied=True)
-        groups, times = chains.part(one, int(ends[-1]))
-        many = times.astype(float)
+        groups, times = chains.part(chain, int(ends[-1]))
+        jobs = times.astype(float)
         piece = np.searchsorted(ends, np.arange(len(groups)), side="right")
         builder.sums(
             len(ends), (np.arange(len(ends)), sums, -1.0),
-            (np.arange(1, len(ends)), sums[:-1], 1.0), (piece, groups, many), lower=0.0, upper=0.0,
+            (np.arange(1, len(ends)), sums[:-1], 1.0), (piece, groups, jobs), lower=0.0, upper=0.0,
         )  # fmt: skip
-        made.append((sums, groups, many, piece))
-        # 2. a flag for each W and multiplicity
+        made.append((sums, groups, jobs, piece))
+        # 2. a flag z for each W and multiplicity m: 1 where W is at least m
         known: dict[tuple[int, int], int] = {}
-        numbers = chains.repeats[group, spot].tolist()
+        numbers = chains.repeats[group, seat].tolist()
         for full, total, number in zip(
             group.tolist(), sums[np.searchsorted(ends, prefix)].tolist(), numbers, strict=True
         ):
@@ -167,7 +167,8 @@ def core_program(
                 builder.row([total, z], [1.0, -float(most - number + 1)], upper=number - 1.0)
                 flags.append((z, total, number))
                 known[total, number] = z
-            taken[full].append(known[total, number])
-    for some in taken:
-        builder.row(some, 1.0, upper=len(some) - 1.0)
+            flags_of[full].append(known[total, number])
+    # 3. a full group does not block: not all of its flags are 1
+    for columns_z in flags_of:
+        builder.row(columns_z, 1.0, upper=len(columns_z) - 1.0)
     return CoreProgram(builder.build(), made, flags)

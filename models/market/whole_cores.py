@@ -80,7 +80,6 @@ def core_columns(market: Market) -> CoreColumns:
     builder.sums(len(busy), (place, column, 1.0), upper=total[busy])
     later = np.flatnonzero(core > 1)
     rows = np.arange(len(later))
-    if len(later):
-        one_less = (rows, column[later - 1], 1.0)
-        builder.sums(len(later), one_less, (rows, column[later], -1.0), lower=0.0)
+    one_less = (rows, column[later - 1], 1.0)
+    builder.sums(len(later), one_less, (rows, column[later], -1.0), lower=0.0)
     return CoreColumns(builder, column, job, market.user[job], core, gain)

@@ -9,9 +9,7 @@ from ..instances.problem.option_types import validate_options
 
 
 @validate_options
-def fifo(
-    instance: Elastic, *, rng: np.random.Generator | None = None, time_limit: float | None = None
-) -> Configured:
+def fifo(instance: Elastic) -> Configured:
     """Give each job in turn the configuration of most utility for which devices are left.
 
     Examples
@@ -24,9 +22,7 @@ def fifo(
 
 
 @validate_options
-def equal_split(
-    instance: Elastic, *, rng: np.random.Generator | None = None, time_limit: float | None = None
-) -> Configured:
+def equal_split(instance: Elastic) -> Configured:
     """Give each job in turn the configuration of most utility that has no more devices than there
     are for a job on average, rounded down, but at least one.
 
@@ -41,9 +37,7 @@ def equal_split(
 
 
 @validate_options
-def density(
-    instance: Elastic, *, rng: np.random.Generator | None = None, time_limit: float | None = None
-) -> Configured:
+def density(instance: Elastic) -> Configured:
     """Take jobs with configurations in the order of utility per device, the most first, each job
     once, as long as devices are left.
 
@@ -59,9 +53,7 @@ def density(
 
 
 @validate_options
-def marginal(
-    instance: Elastic, *, rng: np.random.Generator | None = None, time_limit: float | None = None
-) -> Configured:
+def marginal(instance: Elastic) -> Configured:
     """Begin with all jobs idle and change, again and again, the job that gains most utility per
     further device, on the kind that it has begun on (as the greedy algorithm of Optimus, EuroSys
     2018, section 4.1).

@@ -12,9 +12,7 @@ from ..solvers.quanta import max_min_slices, raised
 
 
 @validate_options
-def strict(
-    instance: Quanta, *, rng: np.random.Generator | None = None, time_limit: float | None = None
-) -> Slices:
+def strict(instance: Quanta) -> Slices:
     """Give each user its fair share, whether it wants it or not ("strict partitioning").
 
     Examples
@@ -27,9 +25,7 @@ def strict(
 
 
 @validate_options
-def max_min(
-    instance: Quanta, *, rng: np.random.Generator | None = None, time_limit: float | None = None
-) -> Slices:
+def max_min(instance: Quanta) -> Slices:
     """Raise the user with the fewest slices first, in each quantum on its own, in whole slices;
     ties go to the first user.
 
@@ -47,8 +43,6 @@ def max_min(
 def karma(
     instance: Quanta,
     *,
-    rng: np.random.Generator | None = None,
-    time_limit: float | None = None,
     alpha: Annotated[float, Between(0, 1, "a part of the fair share")] = 0.5,
     credits: Annotated[int | None, Between(0, 10**15, "credits")] = None,
 ) -> Slices:

@@ -50,7 +50,7 @@ def simpy_run(server: Numa, draws: Draws) -> np.ndarray:
     world = simpy.Environment()
     idle = [server.cores] * server.processors
     queue: deque[list[int]] = deque()
-    start = np.full(len(draws), -1.0)
+    start = np.full(draws.tasks, -1.0)
     near = [
         [
             [p for p in range(server.processors) if row[p] == d]
@@ -115,7 +115,7 @@ def ciw_run(server: Numa, draws: Draws) -> None:
         number_of_servers=[server.all_cores],
     )
     ciw.seed(0)
-    ciw.Simulation(network).simulate_until_max_customers(len(draws), progress_bar=False)
+    ciw.Simulation(network).simulate_until_max_customers(draws.tasks, progress_bar=False)
 
 
 def available(name: str) -> bool:

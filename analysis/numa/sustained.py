@@ -13,7 +13,7 @@ shrinks as one looks longer (IB on K-means: 4625 to 4775 tasks/s in single runs 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
 import numpy as np
@@ -104,7 +104,7 @@ def sustained(
         rate = (low + high) / 2
         if all(
             _goes_well(instance, scaled, start, first, backlog, drained)
-            for scaled in (replace(draws, arrival=draws.arrival / rate) for draws in all_draws)
+            for scaled in (draws._replace(arrival=draws.arrival / rate) for draws in all_draws)
         ):
             low = rate
         else:

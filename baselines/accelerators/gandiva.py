@@ -17,7 +17,6 @@ def gandiva(
     instance: Accelerators,
     *,
     rng: np.random.Generator | None = None,
-    time_limit: float | None = None,
     redraws: Annotated[int, AtLeast(0)] = 0,
 ) -> TimeShares:
     """Jobs in random pairs, each pair with the same part of the cluster (Gandiva's packing).

@@ -23,7 +23,6 @@ def fifo(
     instance: Accelerators,
     *,
     rng: np.random.Generator | None = None,
-    time_limit: float | None = None,
     device: Literal["random", "fastest"] = "random",
 ) -> TimeShares:
     """Jobs in the order of their submission, each alone on a free device until it ends; the first

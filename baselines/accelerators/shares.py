@@ -2,20 +2,13 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from ...instances.accelerators.feasible import isolated_shares, proportional_shares
 from ...instances.accelerators.instance import Accelerators, TimeShares
 from ...instances.problem.option_types import validate_options
 
 
 @validate_options
-def isolated(
-    instance: Accelerators,
-    *,
-    rng: np.random.Generator | None = None,
-    time_limit: float | None = None,
-) -> TimeShares:
+def isolated(instance: Accelerators) -> TimeShares:
     """Every job alone in its own 1/n of the cluster, n the number of jobs.
 
     Examples
@@ -29,12 +22,7 @@ def isolated(
 
 
 @validate_options
-def proportional(
-    instance: Accelerators,
-    *,
-    rng: np.random.Generator | None = None,
-    time_limit: float | None = None,
-) -> TimeShares:
+def proportional(instance: Accelerators) -> TimeShares:
     """Every job alone for the same part of its time on each kind of device, in proportion to the
     devices of the kind.
 

@@ -17,9 +17,7 @@ Route = Literal["serial", "rounds"]
 
 
 @validate_options
-def simple_matching(
-    instance: Admission, *, rng: np.random.Generator | None = None, time_limit: float | None = None
-) -> Assignment:
+def simple_matching(instance: Admission) -> Assignment:
     """SM: each job applies to its favorite empty VM, and each VM serves its applicants in index
     order.
 
@@ -46,13 +44,7 @@ def simple_matching(
 
 
 @validate_options
-def deferred_quotas(
-    instance: Admission,
-    *,
-    rng: np.random.Generator | None = None,
-    time_limit: float | None = None,
-    serving: Serving = "index",
-) -> Assignment:
+def deferred_quotas(instance: Admission, *, serving: Serving = "index") -> Assignment:
     """DA1: one deferred acceptance on preferences for empty VMs, each VM admitting ceil(J / V)
     jobs.
 
@@ -86,9 +78,7 @@ def deferred_quotas(
 
 
 @validate_options
-def deferred_rounds(
-    instance: Admission, *, rng: np.random.Generator | None = None, time_limit: float | None = None
-) -> Assignment:
+def deferred_rounds(instance: Admission) -> Assignment:
     """DA2: rounds of one-to-one deferred acceptance on the cores free now; all pairs of a round are
     fixed.
 
@@ -119,13 +109,7 @@ def deferred_rounds(
 
 
 @validate_options
-def proposed(
-    instance: Admission,
-    *,
-    rng: np.random.Generator | None = None,
-    time_limit: float | None = None,
-    route: Route = "serial",
-) -> Assignment:
+def proposed(instance: Admission, *, route: Route = "serial") -> Assignment:
     """The proposed algorithm: match one to one, fix only the pair of the most preferred job,
     update, repeat.
 

@@ -26,9 +26,7 @@ Ties = Literal["index", "own"]
 
 
 @validate_options
-def complementary(
-    instance: Colocation, *, rng: np.random.Generator | None = None, time_limit: float | None = None
-) -> Pairing:
+def complementary(instance: Colocation) -> Pairing:
     """CO: the task of i-th lowest bandwidth demand shares with the one of i-th highest.
 
     Equal bandwidths are ordered by type. With an odd number of agents the middle one is left over,
@@ -63,9 +61,7 @@ def complementary(
 
 
 @validate_options
-def marriage_random(
-    instance: Colocation, *, rng: np.random.Generator | None = None, time_limit: float | None = None
-) -> Pairing:
+def marriage_random(instance: Colocation, *, rng: np.random.Generator | None = None) -> Pairing:
     """SMR: split the tasks into random halves; one half, drawn at random, proposes by deferred
     acceptance.
 
@@ -98,9 +94,7 @@ def marriage_random(
 
 
 @validate_options
-def marriage_partition(
-    instance: Colocation, *, rng: np.random.Generator | None = None, time_limit: float | None = None
-) -> Pairing:
+def marriage_partition(instance: Colocation) -> Pairing:
     """SMP: split the tasks by bandwidth demand; the upper half, the resource-intensive one,
     proposes.
 

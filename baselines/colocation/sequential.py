@@ -18,7 +18,6 @@ def greedy(
     instance: Colocation,
     *,
     rng: np.random.Generator | None = None,
-    time_limit: float | None = None,
     order: Order = "index",
     fill: bool = False,
 ) -> Pairing:
@@ -68,7 +67,6 @@ def threshold(
     instance: Colocation,
     *,
     rng: np.random.Generator | None = None,
-    time_limit: float | None = None,
     tolerance: Annotated[float, Above(0, "a fraction of throughput lost", most=1)] = 0.10,
     order: Order = "index",
 ) -> Pairing:

@@ -13,9 +13,7 @@ REDRAWN = 50
 
 
 @validate_options
-def serpentine(
-    instance: Groups, *, rng: np.random.Generator | None = None, time_limit: float | None = None
-) -> Grouping:
+def serpentine(instance: Groups) -> Grouping:
     """Jobs by falling pressure dealt to the machines one by one, there and back again, so that each
     gets heavy and light ones.
 
@@ -35,9 +33,7 @@ def serpentine(
 
 
 @validate_options
-def sorted_by_pressure(
-    instance: Groups, *, rng: np.random.Generator | None = None, time_limit: float | None = None
-) -> Grouping:
+def sorted_by_pressure(instance: Groups) -> Grouping:
     """Jobs by falling pressure, machine after machine, so that those of most pressure meet.
 
     In the pressure model it is in the core at alpha 0: no group of jobs would all gain on a full
@@ -69,9 +65,7 @@ def sorted_by_pressure(
 
 
 @validate_options
-def random_grouping(
-    instance: Groups, *, rng: np.random.Generator | None = None, time_limit: float | None = None
-) -> Grouping:
+def random_grouping(instance: Groups, *, rng: np.random.Generator | None = None) -> Grouping:
     """Jobs on the seats of the fewest machines in random order: the baseline with which policies
     are compared.
 

@@ -18,9 +18,7 @@ STAGE_SECONDS = 2.0
 
 
 @validate_options
-def hierarchical(
-    instance: Groups, *, rng: np.random.Generator | None = None, time_limit: float | None = None
-) -> Grouping:
+def hierarchical(instance: Groups, *, time_limit: float | None = None) -> Grouping:
     """Jobs are paired at least penalty, then the pairs, and so on up to the seats of a machine.
 
     A machine of k seats holds a group of k / 2, rounded up, beside one of k / 2, rounded down, each

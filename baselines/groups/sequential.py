@@ -17,11 +17,7 @@ _LAST = 1 << 62  # the rank of empty machines: after all others
 
 @validate_options
 def greedy(
-    instance: Groups,
-    *,
-    rng: np.random.Generator | None = None,
-    time_limit: float | None = None,
-    order: Order = "index",
+    instance: Groups, *, rng: np.random.Generator | None = None, order: Order = "index"
 ) -> Grouping:
     """GR: each job in turn goes to the machine where it adds the least penalty, its own and that of
     the jobs there, given those placed before it.
@@ -54,7 +50,6 @@ def threshold(
     instance: Groups,
     *,
     rng: np.random.Generator | None = None,
-    time_limit: float | None = None,
     tolerance: Annotated[float, Above(0, "a fraction of throughput lost", most=1)] = 0.10,
     order: Order = "index",
 ) -> Grouping:

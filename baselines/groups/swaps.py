@@ -46,9 +46,10 @@ def local_search(
     feasible 0.0625
     """
     clock = Clock(time_limit)
-    policies = {"serpentine": serpentine, "sorted": sorted_by_pressure, "random": random_grouping}
     if begin == "hierarchical":
         best = hierarchical(instance, time_limit=clock.time_slice(2))
+    elif begin == "random":
+        best = random_grouping(instance, rng=rng)
     else:
-        best = policies[begin](instance, rng=rng)
+        best = (serpentine if begin == "serpentine" else sorted_by_pressure)(instance)
     return exchanged(instance, best, clock)

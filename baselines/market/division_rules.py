@@ -14,11 +14,7 @@ from ...solvers.outcome import Outcome, Status
 
 @validate_options
 def equal_share(
-    instance: Market,
-    *,
-    rng: np.random.Generator | None = None,
-    time_limit: float | None = None,
-    rounding: Rounding = "none",
+    instance: Market, *, time_limit: float | None = None, rounding: Rounding = "none"
 ) -> Allocation | Outcome:
     """ES: a server's cores split equally among the jobs on it.
 
@@ -43,11 +39,7 @@ def equal_share(
 
 @validate_options
 def proportional_share(
-    instance: Market,
-    *,
-    rng: np.random.Generator | None = None,
-    time_limit: float | None = None,
-    rounding: Rounding = "none",
+    instance: Market, *, time_limit: float | None = None, rounding: Rounding = "none"
 ) -> Allocation | Outcome:
     """PF: a server's cores split in proportion to the jobs' parallel fractions.
 
@@ -77,9 +69,7 @@ def proportional_share(
 
 
 @validate_options
-def greedy_oracle(
-    instance: Market, *, rng: np.random.Generator | None = None, time_limit: float | None = None
-) -> Allocation:
+def greedy_oracle(instance: Market) -> Allocation:
     """G-II: each core in turn to the job whose utility it raises most, utilities known.
 
     Thesis section 3.4.1. Exact for whole cores (`utilitarian` with `whole` proves it and gives the
@@ -92,7 +82,7 @@ def greedy_oracle(
     >>> print(result.status, round(result.objective, 3))
     feasible 17.766
     """
-    return greedy_cores(instance, time_limit=time_limit)
+    return greedy_cores(instance)
 
 
 def _rounded(

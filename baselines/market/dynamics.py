@@ -19,7 +19,6 @@ from ...solvers.outcome import Clock, Outcome, Report, Status, Stop
 def proportional_response(
     instance: Market,
     *,
-    rng: np.random.Generator | None = None,
     time_limit: float | None = None,
     report: Report | None = None,
     rule: Rule = "corrected",

@@ -42,7 +42,6 @@ LEAST_BID = 1e-12
 def exchange(
     instance: Market,
     *,
-    rng: np.random.Generator | None = None,
     time_limit: float | None = None,
     report: Report | None = None,
     rounds: Annotated[int, AtLeast(1)] = 50,
@@ -87,7 +86,6 @@ def exchange(
 def exchange_modified(
     instance: Market,
     *,
-    rng: np.random.Generator | None = None,
     time_limit: float | None = None,
     report: Report | None = None,
     rounds: Annotated[int, AtLeast(1)] = 500,

@@ -22,7 +22,6 @@ def greedy_filtered(
     instance: Market,
     *,
     rng: np.random.Generator | None = None,
-    time_limit: float | None = None,
     sampled: Annotated[float, Above(0, "a share", most=1)] = 0.2,
 ) -> Allocation:
     """G-I: each core in turn to the job whose predicted utility it raises most.

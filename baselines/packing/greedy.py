@@ -20,11 +20,7 @@ A_VM = 5e-9
 
 @validate_options
 def first_fit_all(
-    instance: Packing,
-    *,
-    rng: np.random.Generator | None = None,
-    time_limit: float | None = None,
-    order: Order = "index",
+    instance: Packing, *, rng: np.random.Generator | None = None, order: Order = "index"
 ) -> Placement:
     """FF: each VM in turn on the first open server where it fits, else on a new one.
 
@@ -60,9 +56,7 @@ def first_fit_all(
 
 
 @validate_options
-def first_fit_decreasing(
-    instance: Packing, *, rng: np.random.Generator | None = None, time_limit: float | None = None
-) -> Placement:
+def first_fit_decreasing(instance: Packing) -> Placement:
     """FFD: first fit, largest VMs first (the sum of their shares of the largest server); see
     `first_fit_all`.
 
@@ -77,9 +71,7 @@ def first_fit_decreasing(
 
 
 @validate_options
-def best_fit_decreasing(
-    instance: Packing, *, rng: np.random.Generator | None = None, time_limit: float | None = None
-) -> Placement:
+def best_fit_decreasing(instance: Packing) -> Placement:
     """BFD: largest VMs first, each on the server with the least free shares that still holds it;
     see `first_fit_all`.
 
@@ -94,9 +86,7 @@ def best_fit_decreasing(
 
 
 @validate_options
-def dot_product(
-    instance: Packing, *, rng: np.random.Generator | None = None, time_limit: float | None = None
-) -> Placement:
+def dot_product(instance: Packing, *, time_limit: float | None = None) -> Placement:
     """dot: fill one server after the other, next the VM with the largest weighted dot product with
     what is free.
 
@@ -114,9 +104,7 @@ def dot_product(
 
 
 @validate_options
-def square_norm(
-    instance: Packing, *, rng: np.random.Generator | None = None, time_limit: float | None = None
-) -> Placement:
+def square_norm(instance: Packing, *, time_limit: float | None = None) -> Placement:
     """L2: fill one server after the other, next the VM that leaves the least weighted square norm
     of free shares.
 

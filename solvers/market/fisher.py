@@ -62,7 +62,7 @@ def fisher(
     within `tolerance`; the best allocation is kept, and the status is `optimal` only where its
     clearing error, overspending and regret are all within `tolerance`. Proportional response uses
     the rule that the conditions for a best reply give; the thesis prints another
-    (`proportional.respond`).
+    (`proportional.rebid`).
 
     Parameters
     ----------

@@ -9,9 +9,8 @@ proves that not everybody can be above it.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -31,9 +30,8 @@ LEVEL = "sharing ratio"
 
 _SLACK = 1e-9  # an engine's own tolerance, which a row that must be kept gives away
 _LEAST = 1e-9  # the least entry of a row that an engine looks at
-_LEAST_PART = (
-    1e-4  # the least entry of a mark: smaller ones are lost between an engine's tolerances
-)
+# the least entry of a mark: smaller ones are lost between an engine's tolerances
+_LEAST_PART = 1e-4
 # the range of levels within one program; beyond it small ratios drown in the tolerance of the large
 _WIDE = 1e5
 
@@ -84,8 +82,7 @@ def leximin(
     return Outcome(answer, search.bound, status, stop, certificate, trace)
 
 
-@dataclass(frozen=True)
-class _Level:
+class _Level(NamedTuple):
     """Level of leximin: an exact sharing ratio, and the number of users that must stay at it."""
 
     value: Fraction
@@ -96,25 +93,20 @@ class _Level:
         return {**outcome_level(LEVEL, value, value, True), "users": self.users}
 
 
-@dataclass(frozen=True)
-class _Short:
+class _Rejected(NamedTuple):
     """Cores of one user's jobs in a point that was rejected, and the exact ratio that they give: an
     upper bound on its ratio unless some job has more cores.
     """
 
-    place: int
+    user: int
     cores: tuple[int, ...]
     ratio: Fraction
 
 
-@dataclass(frozen=True, eq=False)
-class _Marks:
-    """Integer columns that mark the level at which each user stays: one array (users,) of column
-    indices for each level, with that of the level being counted last.
-    """
-
-    at: list[Integers]
-    values: list[Fraction]
+Marks = list[tuple[Fraction, Integers]]
+"""Value of each level, and one 0/1 column per user that marks who stays at it; the level that is
+being counted is last.
+"""
 
 
 class LevelSearch:
@@ -134,7 +126,7 @@ class LevelSearch:
         self.levels: list[_Level] = []
         self.best: Floats = greedy_cores(market).cores
         self._sorted = sorted(self.ratios.all(self.best))
-        self._shorts: list[_Short] = []
+        self._rejected: list[_Rejected] = []
         whole = np.floor(market.capacity + 1e-9)[market.server]
         alone = self.ratios.all(np.where(market.useful, whole, 0.0))
         self.tops = sorted(alone)  # of each user with whole servers to itself
@@ -149,11 +141,9 @@ class LevelSearch:
     @property
     def bound(self) -> float:
         """Upper bound on the least ratio of every allocation."""
-        return (
-            float(self.levels[0].value)
-            if self.levels
-            else max(self._unproved, float(self._sorted[0]))
-        )
+        if self.levels:
+            return float(self.levels[0].value)
+        return max(self._unproved, float(self._sorted[0]))
 
     def borne_out(self) -> bool:
         """Whether the sorted exact ratios of the best cores equal the levels of all users."""
@@ -184,7 +174,7 @@ class LevelSearch:
             ):
                 return answer
 
-    def _cut(self, cores: Floats, marks: _Marks, point: Floats) -> bool:
+    def _cut(self, cores: Floats, marks: Marks, point: Floats) -> bool:
         """Record each user whose exact ratio is below what its row of the program requires, so that
         the point is excluded; return whether there is one. Keeps the cores if they are best.
         """
@@ -192,54 +182,49 @@ class LevelSearch:
         ordered = sorted(ratios)
         if ordered > self._sorted:
             self.best, self._sorted = cores, ordered
-        found = False
-        for index, (ratio, jobs) in enumerate(zip(ratios, self.ratios.jobs, strict=True)):
-            stands = [
-                value
-                for at, value in zip(marks.at, marks.values, strict=True)
-                if point[at[index]] > 0.5
-            ]
-            if ratio < min(stands) if stands else (marks.values and ratio <= marks.values[-1]):
-                self._shorts.append(_Short(index, tuple(cores[jobs].astype(int).tolist()), ratio))
-                found = True
-        return found
+        before = len(self._rejected)
+        for user, (ratio, jobs) in enumerate(zip(ratios, self.ratios.jobs, strict=True)):
+            stands = [value for value, stays in marks if point[stays[user]] > 0.5]
+            if ratio < min(stands) if stands else (marks and ratio <= marks[-1][0]):
+                taken = tuple(cores[jobs].astype(int).tolist())
+                self._rejected.append(_Rejected(user, taken, ratio))
+        return len(self._rejected) > before
 
-    def _program(self, value: Fraction | None) -> tuple[CoreColumns, LinearProgram, _Marks]:
+    def _program(self, value: Fraction | None) -> tuple[CoreColumns, LinearProgram, Marks]:
         """Build the program that raises the next level (`value` None), or counts the users that
         stay at `value`.
         """
-        columns = core_columns(self.market)
+        columns, number = core_columns(self.market), len(self.ratios.users)
         builder = columns.builder
-        number = len(self.ratios.users)
-        counted = [] if value is None else [value]
-        marks = _Marks([], [level.value for level in self.levels] + counted)
-        for level in self.levels:  # integer columns: which users stay at this level
-            at = builder.columns(number, upper=1.0, integer=True)
-            builder.row(at, upper=float(level.users))
-            marks.at.append(at)
+        # 1. columns that mark who stays at which level, and the column of the raised level
+        marks: Marks = []
+        for level in self.levels:
+            marks.append((level.value, builder.columns(number, upper=1.0, integer=True)))
+            builder.row(marks[-1][1], upper=float(level.users))
         if value is None:
             raised = self._raised_column(builder)
         else:
-            marks.at.append(builder.columns(number, upper=1.0, integer=True, cost=1.0))
-        for index in range(number):
-            mine = np.flatnonzero(columns.user == self.ratios.users[index])
-            own, gain = columns.column[mine], columns.gain[mine] / float(self.ratios.static[index])
-            marked = np.array([at[index] for at in marks.at], dtype=np.int64)
+            marks.append((value, builder.columns(number, upper=1.0, integer=True, cost=1.0)))
+        limit = marks[-1][0] if marks else Fraction(0)
+        parts = [1 - float(level / limit) for level, _ in marks[:-1]] if limit > 0 else []
+        for user in range(number):
+            # 2. the user's ratio is the sum of its gains; it stays at one level at most
+            entries = np.flatnonzero(columns.user == self.ratios.users[user])
+            cores = columns.column[entries]
+            gain = columns.gain[entries] / float(self.ratios.static[user])
+            marked = np.array([stays[user] for _, stays in marks], dtype=np.int64)
             if len(marked) > 1:
                 builder.row(marked, upper=1.0)
-            if value is None:  # the ratio is at least the raised level, unless marked
-                entries = np.concatenate([_clipped(gain, self.unit), [-1.0], np.ones(len(marked))])
-                builder.row(np.concatenate([own, [raised], marked]), entries, lower=0.0)
-            limit = marks.values[-1] if marks.values else Fraction(0)
+            # 3. its ratio is at least the raised level, unless it stays at an earlier one
+            if value is None:
+                weight = np.concatenate([_clipped(gain, self.unit), [-1.0], np.ones(len(marked))])
+                builder.row(np.concatenate([cores, [raised], marked]), weight, lower=0.0)
+            # 4. and at least the last level, or that at which it stays. That it is above the last
+            # where it stays at none is left to rejected points: an engine cannot tell
             if limit > 0:
-                # At least the last of the levels, or at an earlier one. That it is above where it
-                # stands at none is left to the points that are ruled out: an engine cannot tell.
-                parts = [1 - float(level / limit) for level in marks.values[:-1]]
-                entries = np.concatenate(
-                    [_clipped(gain, float(limit)), np.maximum(parts, _LEAST_PART)]
-                )
-                builder.row(np.concatenate([own, marked[:-1]]), entries, lower=1 - _SLACK)
-            self._rule_out(builder, columns, mine, index, marks)
+                weight = np.append(_clipped(gain, float(limit)), np.maximum(parts, _LEAST_PART))
+                builder.row(np.append(cores, marked[:-1]), weight, lower=1 - _SLACK)
+            self._rule_out(builder, columns, entries, user, marks)
         return columns, builder.build(), marks
 
     def _raised_column(self, builder: ProgramBuilder) -> int:
@@ -255,29 +240,25 @@ class LevelSearch:
         self,
         builder: ProgramBuilder,
         columns: CoreColumns,
-        mine: Integers,
-        place: int,
-        marks: _Marks,
+        entries: Integers,
+        user: int,
+        marks: Marks,
     ) -> None:
         """Add rows that exclude rejected points: a user whose ratio was too low needs one more core
         for some job, or must stay at a level that the ratio reached.
         """
-        jobs = self.ratios.jobs[place]
-        nothing = _Short(place, (0,) * len(jobs), Fraction(0))
-        for short in [nothing, *(short for short in self._shorts if short.place == place)]:
-            if not marks.values or short.ratio > marks.values[-1]:
+        jobs = self.ratios.jobs[user]
+        nothing = _Rejected(user, (0,) * len(jobs), Fraction(0))
+        for point in [nothing, *(each for each in self._rejected if each.user == user)]:
+            if not marks or point.ratio > marks[-1][0]:
                 continue
-            cores_of = dict(zip(jobs.tolist(), short.cores, strict=True))
+            cores_of = dict(zip(jobs.tolist(), point.cores, strict=True))
             more = [
                 columns.column[entry]
-                for entry in mine
+                for entry in entries
                 if columns.core[entry] == cores_of[int(columns.job[entry])] + 1
             ]
-            reached = [
-                at[place]
-                for at, value in zip(marks.at, marks.values, strict=True)
-                if value <= short.ratio
-            ]
+            reached = [stays[user] for value, stays in marks if value <= point.ratio]
             builder.row(np.array([*more, *reached], dtype=np.int64), lower=1.0)
 
 

@@ -32,29 +32,15 @@ def bids_at(scaled_market: ScaledMarket, price: Floats, cores: Floats) -> Floats
     )
 
 
-def respond(
-    scaled_market: ScaledMarket, bids: Floats, rule: Rule = "corrected"
+def rebid(
+    scaled_market: ScaledMarket, price: Floats, bids: Floats, rule: Rule = "corrected"
 ) -> tuple[Floats, Floats]:
-    """Run one round: prices from bids, then bids from prices.
+    """(j,) the users' next bids after bids that make these prices, and (m,) money on each server.
 
     The conditions for a best reply give U_ij = sqrt(w_ij f_ij p_j) s_ij(x_ij): at a fixed point the
     money on a job is proportional to it. The thesis prints sqrt(f_ij p_j) w_ij s_ij, whose fixed
     points are the equilibria of the market with works w^2; the two agree when work does not vary
     within a user.
-
-    Returns
-    -------
-    The prices (m,) of the bids given, and the new bids (j,).
-    """
-    price = scaled_market.price_of(bids)
-    return price, rebid(scaled_market, price, bids, rule)[0]
-
-
-def rebid(
-    scaled_market: ScaledMarket, price: Floats, bids: Floats, rule: Rule = "corrected"
-) -> tuple[Floats, Floats]:
-    """(j,) bids of a round at these prices, which the bids of all users made: see `respond`; (m,)
-    money on each server.
     """
     factor = scaled_market.root_work if rule == "corrected" else scaled_market.work
     if scaled_market.starts is not None:

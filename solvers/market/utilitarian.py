@@ -61,8 +61,7 @@ def utilitarian(
     )
 
 
-@validate_options
-def greedy_cores(market: Market, *, time_limit: float | None = None) -> Allocation:
+def greedy_cores(market: Market) -> Allocation:
     """Integer cores, each in turn to the job that gains most: see `utilitarian`."""
     return Allocation(_whole(market)[0])
 

@@ -17,7 +17,7 @@ from ...instances.market.utility import nash_welfare as welfare_of
 from ...instances.market.utility import speedup, user_utilities
 from ..outcome import AGREE, Clock, Stop
 from .central_path import CentralPath, Point, Spending
-from .proportional import equal_bids, respond
+from .proportional import equal_bids, rebid
 from .scaled_market import ScaledMarket
 from .utilitarian import weighted_optimum
 
@@ -40,7 +40,7 @@ def most_welfare(market: Market, clock: Clock) -> tuple[Allocation, float, float
     path: WelfarePath | None = None
     try:
         for _ in range(5):
-            price, bids = respond(scaled_market, bids)
+            bids, _ = rebid(scaled_market, scaled_market.price_of(bids), bids)
         cores = bids / scaled_market.price_of(bids)[scaled_market.server]
         for attempt in range(_ATTEMPTS):
             path = WelfarePath(scaled_market, cores, least=1e-6 * 0.01**attempt)

@@ -92,10 +92,9 @@ def simulate(
     -----
     O(log cores + log n) a task, however long the queue.
     """
-    from .kernels import NEXT, REACHED, Rules, Tasks, one_queue, processor_queues
+    from .kernels import NEXT, REACHED, Rules, one_queue, processor_queues
 
-    tasks = Tasks(draws.arrival, draws.service, draws.location, draws.kind, draws.pick, draws.reach)
-    server, state = _server(instance, draws), _fresh(instance, len(draws))
+    server, state = _server(instance, draws), _fresh(instance, draws.tasks)
     run = one_queue if instance.queues == "one" else processor_queues
     limit = (
         NO_LIMIT if instance.refusal_limit == np.inf else int(min(instance.refusal_limit, NO_LIMIT))
@@ -105,10 +104,10 @@ def simulate(
     track = bool((draws.reach < instance.blade_distance).any())
     interrupted = False
     try:
-        while state.whole[NEXT] < len(draws) and not state.whole[REACHED]:
-            until = min(int(state.whole[NEXT]) + chunk, len(draws))
+        while state.whole[NEXT] < draws.tasks and not state.whole[REACHED]:
+            until = min(int(state.whole[NEXT]) + chunk, draws.tasks)
             run(
-                tasks,
+                draws,
                 server,
                 Rules(limit, nearest, until, False, above, below, watch_from, track),
                 state,
@@ -122,7 +121,7 @@ def simulate(
     reached = bool(state.whole[REACHED])
     arrived = int(state.whole[NEXT])
     if not reached:
-        run(tasks, server, Rules(limit, nearest, arrived, True, NO_LIMIT, 0, 0, track), state)
+        run(draws, server, Rules(limit, nearest, arrived, True, NO_LIMIT, 0, 0, track), state)
     return Trajectory(state.start, state.core, state.refusals, arrived, reached, interrupted)
 
 

@@ -32,17 +32,6 @@ NEXT, BUSY, WAITING, FREED, OLDEST, REACHED = 0, 1, 2, 3, 4, 5
 """Places in `State.whole`."""
 
 
-class Tasks(NamedTuple):
-    """Properties of the tasks in order of arrival, as arrays (n,); see `Draws`."""
-
-    arrival: Reals
-    service: Reals
-    location: Ints
-    kind: Ints
-    pick: Reals
-    reach: Ints
-
-
 class Server(NamedTuple):
     """Processors and cores on which tasks run.
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -12,8 +12,7 @@ from ...instances.numa.instance import Floats, Numa
 Reaches = npt.NDArray[np.int32]
 
 
-@dataclass(frozen=True, eq=False)
-class Draws:
+class Draws(NamedTuple):
     """Random properties of n tasks in order of arrival.
 
     Attributes
@@ -33,7 +32,9 @@ class Draws:
     pick: Floats
     reach: Reaches
 
-    def __len__(self) -> int:
+    @property
+    def tasks(self) -> int:
+        """Number n of tasks."""
         return len(self.arrival)
 
 

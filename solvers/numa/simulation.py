@@ -116,8 +116,8 @@ def _run(instance: Numa, draws: Draws, nearest: bool, clock: Clock) -> tuple[Tra
 
     def go_on(arrived: int) -> bool:
         nonlocal late
-        clock.note(None, None, f"{arrived} of {len(draws)} tasks have arrived")
-        late = clock.expired and arrived < len(draws)
+        clock.note(None, None, f"{arrived} of {draws.tasks} tasks have arrived")
+        late = clock.expired and arrived < draws.tasks
         return not late
 
     run = simulate(instance, draws, nearest=nearest, go_on=go_on)

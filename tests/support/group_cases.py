@@ -23,6 +23,7 @@ from cotenant.instances.groups.stability import (
     total_units,
 )
 from cotenant.instances.problem.errors import InvalidInstance, NoSolution
+from cotenant.instances.problem.options import accepted
 from cotenant.solvers.groups.core import CoreLimits, core, least_alpha
 from cotenant.solvers.groups.optimal import optimal
 
@@ -241,7 +242,9 @@ def wrongs(seed: int, limits: CoreLimits | None = None) -> Iterator[str]:
     yield from _exact(instance, counted, every, alpha, limits)
     for name in policies.__all__:
         try:
-            check(instance, getattr(policies, name)(instance, rng=np.random.default_rng(seed)))
+            policy = getattr(policies, name)
+            drawn = accepted(policy, {"rng": np.random.default_rng(seed)})
+            check(instance, policy(instance, **drawn))
         except NoSolution as error:
             yield f"{name}: {error}"
 

@@ -43,7 +43,7 @@ def simulate_plainly(
     O(n x tasks waiting): for tests and small systems.
     """
     run = _Run(instance, draws, nearest)
-    last, asked = len(draws), 0
+    last, asked = draws.tasks, 0
     interrupted = False
     while run.following < last or run.busy:
         if go_on is not None and run.following >= asked + chunk:
@@ -63,7 +63,7 @@ def simulate_plainly(
 class _Run:
     def __init__(self, instance: Numa, draws: Draws, nearest: bool) -> None:
         self.instance, self.draws, self.nearest = instance, draws, nearest
-        tasks, per = len(draws), instance.cores
+        tasks, per = draws.tasks, instance.cores
         self.start = np.full(tasks, -1.0)
         self.core = np.full(tasks, -1, dtype=np.int32)
         self.refusals = np.zeros(tasks, dtype=np.int32)

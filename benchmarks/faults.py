@@ -101,7 +101,7 @@ FAULTS = r"""
 - np.argsort(-threads, kind="stable")
 + np.argsort(threads, kind="stable")
 
-@ solvers/accelerators/prices.py: prices stay below what a placement is worth
+@ solvers/accelerators/programs.py: prices stay below what a placement is worth
 ? proofs_accelerators::test_covering_prices_are_accepted_and_rounded_to_no_smaller_bound
 - np.where(short > 0, (short / (1 + same) + job[first]), 0.0)
 + np.where(short > 0, (short / 2 + job[first]), 0.0)
@@ -601,15 +601,15 @@ FAULTS = r"""
 - np.argsort(-instance.elapsed[order], kind="stable")
 + np.argsort(instance.elapsed[order], kind="stable")
 
-@ baselines/accelerators/gandiva.py: pairs have all of their time though devices are left
+@ baselines/accelerators/shares.py: pairs have all of their time though devices are left
 ? accelerators_policies::test_gandiva_pair_time_is_capped_by_its_jobs
 - part /= np.maximum(part.sum(axis=1, keepdims=True), 1.0)
 + part /= part.sum(axis=1, keepdims=True)
 
 @ baselines/admission/schemes.py: the pair of the least preferred job is fixed
 ? admission_schemes::test_proposed_admission_routes_serial_and_rounds_give_equal_assignments
-- first = pairs[np.argmin(importance[waiting[pairs]])]
-+ first = pairs[np.argmax(importance[waiting[pairs]])]
+- pairs = pairs[job_ranking(instance.threads[waiting[pairs]])[:1]]
++ pairs = pairs[job_ranking(instance.threads[waiting[pairs]])[-1:]]
 
 @ baselines/packing/elastic.py: the dominant share is the sum of all shares
 ? packing_analysis::test_drf_treats_exactly_equal_dominant_shares_as_ties

@@ -7,7 +7,7 @@ import time
 
 import numpy as np
 
-from ..baselines.accelerators.gandiva import pair_rates, random_pairs
+from ..baselines.accelerators.shares import pair_rates, random_pairs
 from ..catalog import functions
 from ..instances.accelerators import Accelerators, TimeShares
 from ..instances.accelerators.formats import gavel

@@ -498,7 +498,7 @@ def figure_3_12(
     # 2. The equilibrium in whole cores.
     equilibrium = _answer("FM", market, seed)
     for rule in ("largest-remainder", "user-deficit"):
-        envy, _ = user_envy(market, round_cores(market, equilibrium, rule))
+        envy, _ = user_envy(market, round_cores(market, equilibrium, rule)[0])
         envious = total_by(np.arange(users) * groups // users, envy < _ENVY_FREE, groups)
         yield compare(f"FM in whole cores, {rule}: envious users",
             "occasionally one or two users in a group with slight envy",

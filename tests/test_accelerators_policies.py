@@ -9,9 +9,8 @@ from support.seeds import seeds
 
 import cotenant
 from cotenant.baselines.accelerators import allox, fifo, gandiva, proportional
-from cotenant.baselines.accelerators.gandiva import random_pairs
-from cotenant.baselines.accelerators.partitioned import _divided
 from cotenant.baselines.accelerators.queues import _first, _places
+from cotenant.baselines.accelerators.shares import _divided, random_pairs
 from cotenant.instances.accelerators import Accelerators, TimeShares
 from cotenant.instances.accelerators.measures import throughputs
 from cotenant.solvers.engines import solve_program

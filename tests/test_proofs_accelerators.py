@@ -23,7 +23,7 @@ from cotenant.instances.accelerators import Accelerators
 from cotenant.instances.accelerators.generators import random
 from cotenant.instances.problem.proof import multipliers
 from cotenant.models.accelerators import Prices
-from cotenant.solvers.accelerators.prices import covering, most_worth
+from cotenant.solvers.accelerators.programs import covering, most_worth
 from cotenant.solvers.proofs.rounding import over_common
 from cotenant.verify.accelerators import Shares, finish_time, max_min
 from cotenant.verify.reading import MOST_WORK, Refused, WorkLimit

@@ -28,8 +28,14 @@ from cotenant.instances.scheduling.split import machine_split
 from cotenant.models.scheduling import fluid_bound, interval_model
 from cotenant.solvers.engines import solve_cp_sat
 from cotenant.solvers.outcome import Status, Stop
-from cotenant.solvers.scheduling import kernels, optimum, reference, shapley_schedule, simulate
-from cotenant.solvers.scheduling.event_loop import LoopLimits
+from cotenant.solvers.scheduling import (
+    event_loop,
+    kernels,
+    optimum,
+    reference,
+    shapley_schedule,
+    simulate,
+)
 from cotenant.solvers.scheduling.optimum import worth_of
 from cotenant.solvers.scheduling.shapley_schedule import ref
 
@@ -103,11 +109,12 @@ def test_plain_ref_stops_at_time_limit() -> None:
     assert outcome.solution is not None
 
 
-def test_event_loop_counts_search_for_machines_as_work() -> None:
+def test_event_loop_counts_search_for_machines_as_work(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(event_loop, "STEPS", 20_000)
     instance = made(organizations=2, machines=1000, jobs=2000, horizon=100, load=3.0)
     slices = Mock()
     draws = np.random.default_rng(0).random(2 * instance.jobs)
-    simulate(instance, "DIRECTCONTR", draws=draws, report=slices, limits=LoopLimits(steps=20_000))
+    simulate(instance, "DIRECTCONTR", draws=draws, report=slices)
     assert slices.call_count > 10
 
 

@@ -40,9 +40,8 @@ from cotenant.instances.scheduling.generators import (
     workload,
 )
 from cotenant.solvers.outcome import Status, Stop
-from cotenant.solvers.scheduling import kernels, simulate
+from cotenant.solvers.scheduling import event_loop, kernels, simulate
 from cotenant.solvers.scheduling import ref as solve_ref
-from cotenant.solvers.scheduling.event_loop import LoopLimits
 from cotenant.solvers.scheduling.ref_reference import plain_ref
 from cotenant.solvers.scheduling.shapley import scale, shares
 from cotenant.solvers.scheduling.shapley_schedule import play_ref, reference, reference_of
@@ -219,17 +218,19 @@ def test_ref_refuses_numbers_beyond_int64() -> None:
         solve_ref(long)
 
 
-def test_ref_at_time_limit_continues_first_in_first_out() -> None:
-    outcome = solve_ref(LPC, time_limit=1e-6, limits=LoopLimits(steps=50))
+def test_ref_at_time_limit_continues_first_in_first_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(event_loop, "STEPS", 50)
+    outcome = solve_ref(LPC, time_limit=1e-6)
     cotenant.check(LPC, outcome.solution)
     assert (outcome.status, outcome.stop) == (Status.FEASIBLE, Stop.TIME_LIMIT)
     assert 0 <= outcome.certificate["decided_until"] < LPC.horizon
 
 
 @pytest.mark.parametrize("reading", READINGS)
-def test_event_loop_in_slices_equals_one_run(reading: str) -> None:
+def test_event_loop_in_slices_equals_one_run(reading: str, monkeypatch: pytest.MonkeyPatch) -> None:
     whole = play_ref(LPC, reading=reading)
-    cut = play_ref(LPC, reading=reading, limits=LoopLimits(steps=37))
+    monkeypatch.setattr(event_loop, "STEPS", 37)
+    cut = play_ref(LPC, reading=reading)
     assert cut.start.tolist() == whole.start.tolist()
     assert cut.values.tolist() == whole.values.tolist()
 

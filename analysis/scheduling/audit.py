@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ...baselines.scheduling import validate_orderings
-from ...baselines.scheduling.sampled import Orderings
+from ...baselines.scheduling.rules import Orderings
 from ...instances.problem.errors import InvalidInstance, InvalidOption
 from ...instances.problem.option_types import Between, validate_options
 from ...instances.problem.settings import with_settings

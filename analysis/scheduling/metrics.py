@@ -112,7 +112,7 @@ def mean_flow_time(instance: Scheduling, schedule: Schedule) -> float | None:
 
 def facts(stated: Stated) -> Facts:
     """Recompute utilities, REF's shares and debts, and the fluid bound of a certificate."""
-    from ...baselines.scheduling.sampled import guarantee
+    from ...baselines.scheduling.rules import guarantee
     from ...models.scheduling import fluid_bound
 
     instance, schedule, options = stated.instance, stated.answer, stated.options

@@ -7,9 +7,7 @@
 - Orders of equal jobs, and partners, are drawn by `rng`; without it by a generator of seed 0.
 """
 
-from .gandiva import gandiva
-from .partitioned import partitioned
 from .queues import allox, fifo
-from .shares import isolated, proportional
+from .shares import gandiva, isolated, partitioned, proportional
 
 __all__ = ["allox", "fifo", "gandiva", "isolated", "partitioned", "proportional"]

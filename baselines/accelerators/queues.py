@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, Literal, NamedTuple
 
 import numpy as np
 
@@ -121,7 +121,7 @@ def allox(
         depth = min(2 * depth, most, deepest)
 
 
-class _Places:
+class _Places(NamedTuple):
     """Linear program that assigns jobs to positions in the devices' queues, and its columns.
 
     Attributes
@@ -130,10 +130,11 @@ class _Places:
     time : (k,) seconds that the job takes.
     """
 
+    type: Integers
+    device: Integers
+    place: Integers
+    time: Floats
     program: LinearProgram
-
-    def __init__(self, kind: Integers, device: Integers, place: Integers, time: Floats) -> None:
-        self.type, self.device, self.place, self.time = kind, device, place, time
 
 
 def _places(instance: Accelerators, count: Integers, depth: int) -> _Places:
@@ -144,7 +145,6 @@ def _places(instance: Accelerators, count: Integers, depth: int) -> _Places:
     time = required_steps(instance)[kind] / instance.alone[kind, device]
     place = np.tile(np.arange(1, depth + 1), len(kind))
     kind, device, time = np.repeat(kind, depth), np.repeat(device, depth), np.repeat(time, depth)
-    found = _Places(kind, device, place, time)
     builder, unit = ProgramBuilder(), time.max() * depth
     columns = builder.columns(len(kind), cost=place * time / unit)
     without = builder.columns(instance.types, cost=2.0)
@@ -156,8 +156,7 @@ def _places(instance: Accelerators, count: Integers, depth: int) -> _Places:
     builder.sums(
         instance.types, (kind, columns, 1.0), (types, without, 1.0), lower=count, upper=count
     )
-    found.program = builder.build()
-    return found
+    return _Places(kind, device, place, time, builder.build())
 
 
 def _first(instance: Accelerators, places: _Places, number: Integers) -> Floats:

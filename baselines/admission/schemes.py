@@ -95,17 +95,7 @@ def deferred_rounds(instance: Admission) -> Assignment:
     >>> print(result.status, round(result.objective, 3))
     feasible 22.0
     """
-    draft = Draft(instance)
-    waiting = np.arange(instance.jobs)
-    while len(waiting):
-        matched = _accepted(instance, speeds_on(instance, draft.free, waiting), None, waiting)
-        if (matched < 0).all():
-            break
-        for j, v in zip(waiting.tolist(), matched.tolist(), strict=True):
-            if v >= 0:
-                draft.place(j, v)
-        waiting = waiting[matched < 0]
-    return draft.assignment()
+    return _rounds(instance)
 
 
 @validate_options
@@ -136,22 +126,24 @@ def proposed(instance: Admission, *, route: Route = "serial") -> Assignment:
     >>> print(result.status, round(result.objective, 3))
     feasible 0.0
     """
-    return (serial_dictatorship if route == "serial" else _algorithm_1)(instance)
+    return serial_dictatorship(instance) if route == "serial" else _rounds(instance, one=True)
 
 
-def _algorithm_1(instance: Admission) -> Assignment:
-    draft = Draft(instance)
-    waiting = np.arange(instance.jobs)
-    importance = np.empty(instance.jobs, dtype=np.int64)
-    importance[job_ranking(instance.threads)] = np.arange(instance.jobs)
+def _rounds(instance: Admission, *, one: bool = False) -> Assignment:
+    """Assign jobs by rounds of one-to-one deferred acceptance on the free cores; each round fixes
+    all its pairs, or only that of the job which VMs prefer most (`one`).
+    """
+    draft, waiting = Draft(instance), np.arange(instance.jobs)
     while len(waiting):
         matched = _accepted(instance, speeds_on(instance, draft.free, waiting), None, waiting)
         pairs = np.flatnonzero(matched >= 0)
         if not len(pairs):
             break
-        first = pairs[np.argmin(importance[waiting[pairs]])]
-        draft.place(int(waiting[first]), int(matched[first]))
-        waiting = np.delete(waiting, first)
+        if one:
+            pairs = pairs[job_ranking(instance.threads[waiting[pairs]])[:1]]
+        for index in pairs.tolist():
+            draft.place(int(waiting[index]), int(matched[index]))
+        waiting = np.delete(waiting, pairs)
     return draft.assignment()
 
 

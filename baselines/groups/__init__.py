@@ -10,10 +10,9 @@
   grouping that may be formed (`solvers.groups.common`).
 """
 
-from .dealing import random_grouping, serpentine, sorted_by_pressure
+from .dealing import local_search, random_grouping, serpentine, sorted_by_pressure
 from .hierarchical import hierarchical
 from .sequential import greedy, threshold
-from .swaps import local_search
 
 __all__ = [
     "greedy",

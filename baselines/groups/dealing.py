@@ -1,12 +1,19 @@
-"""Policies that assign jobs to machines by order of pressure, or at random."""
+"""Policies that assign jobs to machines by pressure or at random, and local search from these."""
 
 from __future__ import annotations
+
+from typing import Literal
 
 import numpy as np
 
 from ...instances.groups.instance import Grouping, Groups
 from ...instances.problem.option_types import validate_options
 from ...solvers.groups.common import dealt, forbidden, machines_used, repaired
+from ...solvers.groups.exchanges import exchanged
+from ...solvers.outcome import Clock
+from .hierarchical import hierarchical
+
+Begin = Literal["hierarchical", "serpentine", "sorted", "random"]
 
 REDRAWN = 50
 """How often the groups that are forbidden are drawn again."""
@@ -97,3 +104,42 @@ def random_grouping(instance: Groups, *, rng: np.random.Generator | None = None)
         again = np.flatnonzero(np.isin(seat // members.shape[1], np.union1d(broken, others)))
         members.flat[seat[again]] = generator.permutation(members.flat[seat[again]])
     return repaired(instance, Grouping(members, place, np.ones(len(place), dtype=np.int64)))
+
+
+@validate_options
+def local_search(
+    instance: Groups,
+    *,
+    rng: np.random.Generator | None = None,
+    time_limit: float | None = None,
+    begin: Begin = "hierarchical",
+) -> Grouping:
+    """Exchange two jobs of two machines, or move one to an empty seat, as long as that lowers the
+    sum of penalties.
+
+    Parameters
+    ----------
+    rng : draws the grouping to begin with when it is random; `default_rng(0)` when not given.
+    time_limit : seconds; without one the search ends where no exchange helps.
+    begin : the policy that makes the grouping to begin with.
+
+    Notes
+    -----
+    A round is quadratic in the kinds of groups. Each makes the sum of penalties less, in whole
+    units, so it ends.
+
+    Examples
+    --------
+    >>> import cotenant
+    >>> result = cotenant.solve(cotenant.read("groups/tiny"), "local-search")
+    >>> print(result.status, round(result.objective, 4))
+    feasible 0.0625
+    """
+    clock = Clock(time_limit)
+    if begin == "hierarchical":
+        best = hierarchical(instance, time_limit=clock.time_slice(2))
+    elif begin == "random":
+        best = random_grouping(instance, rng=rng)
+    else:
+        best = (serpentine if begin == "serpentine" else sorted_by_pressure)(instance)
+    return exchanged(instance, best, clock)

@@ -1,9 +1,7 @@
 """Policies that thesis section 3.4.1 compares, each with the choices that the text leaves open."""
 
-from .division_rules import equal_share, greedy_oracle, proportional_share
-from .dynamics import proportional_response
-from .exchange import exchange, exchange_modified
-from .filtered import greedy_filtered
+from .bidding import exchange, exchange_modified, proportional_response
+from .division_rules import equal_share, greedy_filtered, greedy_oracle, proportional_share
 
 __all__ = [
     "equal_share",

@@ -5,11 +5,14 @@ from .rules import (
     direct_contribution,
     fair_share,
     fifo,
+    guarantee,
+    rand,
     random_organization,
     round_robin,
+    sample_orderings,
     ut_fair_share,
+    validate_orderings,
 )
-from .sampled import guarantee, rand, sample_orderings, validate_orderings
 
 __all__ = [
     "curr_fair_share",

@@ -24,13 +24,14 @@ from ...models.accelerators import Prices
 from ..outcome import Clock, Outcome, Status, Stop, agree, level
 from ..prices import ROUNDING
 from .mixes import Terms
-from .prices import covering, most_worth
 from .programs import (
     SAME,
     Optimum,
+    covering,
     equal_parts,
     fairer,
     most_ratio,
+    most_worth,
     natural_rates,
     price_lists,
     solved,

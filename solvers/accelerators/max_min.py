@@ -21,8 +21,7 @@ from ...instances.problem.option_types import validate_options
 from ...models.accelerators import Prices
 from ..outcome import Clock, Outcome, Status, Stop, agree
 from ..prices import ROUNDING
-from .prices import most_worth
-from .programs import most_least
+from .programs import most_least, most_worth
 
 CUTS = 100
 """Programs that `finish_time` solves at most; it takes about four."""

@@ -3,7 +3,7 @@
 The most steps a second that a job can make in a part of its time on each kind, over what it pays
 for the devices, lie on a hull of at most D + 1 points (the kinds, and to be idle). A job that is to
 make `need` steps a second is cheapest on one kind, or on two kinds for parts of its time that make
-the need exactly. So prices of the D kinds bound what all jobs can have together (`..prices`), and
+the need exactly. So prices of the D kinds bound what all jobs can have together (`programs`), and
 all but about D types of an optimal basis have one such mix at its prices.
 """
 

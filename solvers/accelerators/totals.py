@@ -20,8 +20,7 @@ from ...instances.problem.option_types import AtLeast, validate_options
 from ..outcome import Clock, Outcome, Status, agree
 from ..prices import ROUNDING
 from .mixes import Terms
-from .prices import most_worth
-from .programs import equal_parts, most_ratio, solved
+from .programs import equal_parts, most_ratio, most_worth, solved
 
 Least = Annotated[float, AtLeast(0, "a normalized throughput")]
 Times = Annotated[float, AtLeast(0, "a multiple of the throughput in 1/n of the cluster")]

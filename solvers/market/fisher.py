@@ -19,7 +19,7 @@ from .central_path import equilibrium_path
 from .exchange import Exchange, newton
 from .linear_forest_optimum import forest_end
 from .proportional import bids_at, equal_bids
-from .rounding import Rounding, round_until, validate_rounding
+from .rounding import Rounding, round_cores, validate_rounding
 from .scaled_market import Tolerance
 
 # the methods aim below the tolerance by this factor, since the certificate measures other things
@@ -125,7 +125,7 @@ def fisher(
     answer, error = search.settle()
     certificate, trace = search.certificate(), tuple(search.clock.trace)
     if rounding != "none":
-        answer, stop = round_until(instance, answer, rounding, search.clock.left, stop)
+        answer, stop = round_cores(instance, answer, rounding, search.clock.left, stop)
         certificate["rounded"] = (
             "the certificate is that of the fractional equilibrium before rounding"
         )

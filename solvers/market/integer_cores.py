@@ -13,7 +13,6 @@ from ...instances.market.sharing import WholeRatios
 from ...instances.market.utility import nash_welfare as welfare_of
 from ...instances.market.utility import user_utilities
 from ...models.market.whole_cores import CoreColumns, core_columns, require_small
-from ...models.program import LinearProgram
 from ..engines import EngineAnswer, solve_program
 from ..incumbent import Incumbent
 from ..outcome import Clock, Outcome, Report, Status, Stop
@@ -69,7 +68,9 @@ def whole_nash_welfare(
         for _ in range(_MOST_ROUNDS):
             # the program with the tangents so far, without the allocations weighed already
             columns, program = _tangent_program(market, users, cuts, seen)
-            answer = _solved(program, clock)
+            answer = EngineAnswer(Status.UNKNOWN, Stop.TIME_LIMIT)
+            if not clock.expired:
+                answer = solve_program(program, time_limit=clock.left)
             if answer.status is Status.INFEASIBLE:
                 if not seen:
                     zero = {"zero": "some user must go without a core"}
@@ -90,13 +91,6 @@ def whole_nash_welfare(
             cuts.append(user_utilities(market, cores)[users])
             seen.append(cores)
     return search.finish({"tangents": len(cuts)})
-
-
-def _solved(program: LinearProgram, clock: Clock) -> EngineAnswer:
-    """Engine's answer in the remaining time; none without any time left."""
-    if clock.expired:
-        return EngineAnswer(Status.UNKNOWN, Stop.TIME_LIMIT)
-    return solve_program(program, time_limit=clock.left)
 
 
 def _tangent_program(

@@ -22,7 +22,6 @@ from ..engines import solve_program
 from ..outcome import Clock, Outcome, Status, Stop
 
 Rule = Literal["largest-remainder", "user-deficit"]
-Quick = Literal["none", "largest-remainder", "user-deficit"]
 Rounding = Literal["none", "largest-remainder", "user-deficit", "least-envy"]
 
 MOST_PAIRS = 20_000
@@ -60,35 +59,26 @@ def validate_rounding(market: Market, rounding: str, time_limit: float | None = 
 
 @validate_options
 def round_cores(
-    market: Market, allocation: Allocation, rounding: Rounding, time_limit: float | None = None
-) -> Allocation:
-    """Allocation in integer cores, with unchanged prices.
-
-    Parameters
-    ----------
-    rounding : "largest-remainder": a server's spare cores go to its jobs with the largest fractions
-        (ties: lowest job). "user-deficit": the user furthest below the utility it had takes the
-        spare core that helps it most, again and again. "least-envy": exact, the rounding with the
-        best envy index (small cases, see `least_envy`).
-    time_limit : seconds, for "least-envy".
-    """
-    return round_until(market, allocation, rounding, time_limit)[0]
-
-
-def round_until(
     market: Market,
     allocation: Allocation,
     rounding: Rounding,
     time_limit: float | None = None,
     stop: Stop = Stop.FINISHED,
 ) -> tuple[Allocation, Stop]:
-    """Round an allocation as `round_cores` does, after a method that ended with `stop`; return it
-    with the stop of both steps together.
+    """Allocation in integer cores, with unchanged prices, and the stop of the method that made it
+    and the rounding together.
 
-    After an interrupt the least envy is no longer sought: the user-deficit rule takes its place.
+    Parameters
+    ----------
+    rounding : "largest-remainder": a server's spare cores go to its jobs with the largest fractions
+        (ties: lowest job). "user-deficit": the user furthest below the utility it had takes the
+        spare core that helps it most, again and again. "least-envy": exact, the rounding with the
+        best envy index (small cases, see `least_envy`); "user-deficit" after an interrupt.
+    time_limit : seconds, for "least-envy".
+    stop : why the method that made the allocation ended.
     """
     if rounding == "least-envy" and stop is Stop.INTERRUPTED:
-        return round_until(market, allocation, "user-deficit", stop=stop)
+        rounding = "user-deficit"
     validate_rounding(market, rounding, time_limit)
     if rounding == "none":
         return allocation, stop

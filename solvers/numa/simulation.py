@@ -176,6 +176,3 @@ def _load(instance: Numa, run: Simulation) -> str:
         f"stable in this window: {run.waiting[0]} tasks waited at its beginning, "
         f"{run.waiting[1]} at its end"
     )
-
-
-__all__ = ["Placement", "Tasks", "Warmup", "simulate_policy", "tenth"]

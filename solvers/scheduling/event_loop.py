@@ -29,16 +29,8 @@ does.
 """
 
 
-@dataclass(frozen=True)
-class LoopLimits:
-    """Parameter of the event loop: units of work between two checks of the clock, about a tenth of
-    a second.
-    """
-
-    steps: int = 30_000_000
-
-
-LIMITS = LoopLimits()
+STEPS = 30_000_000
+"""Units of work between two checks of the clock, about a tenth of a second."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -112,7 +104,6 @@ def simulate(
     time_limit: float | None = None,
     report: Report | None = None,
     partial: bool = False,
-    limits: LoopLimits = LIMITS,
 ) -> Simulation:
     """Simulate a rule's schedule event by event, with the schedules of the coalitions it depends
     on.
@@ -131,7 +122,6 @@ def simulate(
     partial : the caller looks at `stop`: at Ctrl-C, too, the rest is scheduled first in, first out.
         Otherwise the KeyboardInterrupt goes on to the caller, so that nobody takes half a rule's
         schedule for the rule's.
-    limits : how often it looks at the clock.
     """
     from . import kernels
 
@@ -150,7 +140,7 @@ def simulate(
     masks, rules = _playing(instance, rule, sampling)
     jobs = _jobs(instance, share)
     game = _coalitions(instance, masks, rules, sampling, shapley=every)
-    state = _state(instance, game, shapley=every)
+    state = _state(instance, jobs, game, shapley=every)
     output = kernels.Output(
         start=np.full(instance.jobs, -1, dtype=np.int64),
         machine=np.full(instance.jobs, -1, dtype=np.int64),
@@ -162,9 +152,7 @@ def simulate(
     # 3. play, and put starts and machines back into the order of the instance
     uniform = np.zeros(2) if draws is None else draws
     extra = _machines(instance, game, rule == "DIRECTCONTR")
-    decided, stop = _play(
-        instance, jobs, game, state, extra, output, uniform, clock, partial, limits.steps
-    )
+    decided, stop = _play(instance, jobs, game, state, extra, output, uniform, clock, partial)
     start, machine, others, speed = _as_given(instance, output, extra)
     if rule != "DIRECTCONTR" or stop is not Stop.FINISHED:
         machine = None
@@ -244,7 +232,7 @@ def _playing(
 def _play(
     instance: Scheduling, jobs: kernels.Jobs, game: kernels.Coalitions,
     state: kernels.State, machines: kernels.Machines, output: kernels.Output,
-    draws: npt.NDArray[np.float64], clock: Clock, partial: bool, steps: int,
+    draws: npt.NDArray[np.float64], clock: Clock, partial: bool,
 ) -> tuple[int, Stop]:  # fmt: skip
     """Run the kernel in slices; when stopped, only the wanted coalition continues, first in, first
     out.
@@ -253,7 +241,7 @@ def _play(
 
     def go(least: int) -> bool:
         return kernels.run(
-            jobs, game, state, machines, output, draws, instance.horizon, least, steps
+            jobs, game, state, machines, output, draws, instance.horizon, least, STEPS
         )
 
     stop = Stop.FINISHED
@@ -387,13 +375,12 @@ def _inside(instance: Scheduling, masks: Integers) -> npt.NDArray[np.bool_]:
     return inside
 
 
-def _state(instance: Scheduling, game: kernels.Coalitions, shapley: bool) -> kernels.State:
+def _state(
+    instance: Scheduling, jobs: kernels.Jobs, game: kernels.Coalitions, shapley: bool
+) -> kernels.State:
     from . import kernels
 
     players, number = instance.organizations, len(game.mask)
-    first = np.concatenate(
-        [[0], np.cumsum(np.bincount(instance.organization, minlength=players))]
-    ).astype(np.int64)
     subsets = 1 << players if shapley else 1
     free = _inside(instance, game.mask) @ instance.machines
 
@@ -403,12 +390,12 @@ def _state(instance: Scheduling, game: kernels.Coalitions, shapley: bool) -> ker
     board = zeros(number, 6)
     board[:, kernels.FREE] = free
     desk = zeros(number, players, 4)
-    desk[:, :, kernels.HEAD] = first[:-1]
+    desk[:, :, kernels.HEAD] = jobs.first[:-1]
     cursor = zeros(8)
     cursor[kernels.STAMP] = -1
     return kernels.State(
         cursor=cursor,
-        queue_end=first[:-1].copy(),
+        queue_end=jobs.first[:-1].copy(),
         new=zeros(players),
         board=board,
         desk=desk,

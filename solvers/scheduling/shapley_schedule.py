@@ -19,7 +19,7 @@ from ...instances.scheduling import UTILITIES, Scheduling, utilities
 from ...instances.scheduling.instance import Integers
 from ...instances.scheduling.utility import job_units, units_done
 from ..outcome import Clock, Outcome, Report, Status, Stop
-from .event_loop import LIMITS, LoopLimits, Simulation, memory_needed, simulate
+from .event_loop import Simulation, memory_needed, simulate
 from .ref_reference import Reading, plain_ref
 from .shapley import scale, scaled_shares
 
@@ -72,7 +72,6 @@ def ref(
     memory: Memory = 4.0,
     time_limit: float | None = None,
     report: Report | None = None,
-    limits: LoopLimits = LIMITS,
 ) -> Outcome:
     """Schedule jobs such that every organization's utility follows its Shapley value, through all
     2^k coalitions.
@@ -93,7 +92,6 @@ def ref(
         is made.
     time_limit : seconds. When they are up, or at Ctrl-C, what is left is scheduled first in, first
         out, and the certificate says from when.
-    limits : how often the event loop looks at the clock.
 
     Raises
     ------
@@ -122,7 +120,7 @@ def ref(
         report(0.0, None, None, f"{2**instance.organizations - 1} coalitions, {needed:.1f} MB")
     played = play_ref(
         instance, reading=reading, memory=memory, time_limit=time_limit, report=report,
-        partial=True, limits=limits,
+        partial=True,
     )  # fmt: skip
     found = reference_of(played)
     certificate: dict[str, Any] = {
@@ -162,7 +160,6 @@ def play_ref(
     time_limit: float | None = None,
     report: Report | None = None,
     partial: bool = False,
-    limits: LoopLimits = LIMITS,
 ) -> Simulation:
     """Simulate the REF schedules of all coalitions, by size, with values recorded at `samples` and
     the horizon.
@@ -183,7 +180,6 @@ def play_ref(
         time_limit=time_limit,
         report=report,
         partial=partial,
-        limits=limits,
     )
 
 
@@ -313,14 +309,3 @@ def _plain(
         "psi_sp": utilities(instance, found.schedule).tolist(),
     }
     return Outcome(found.schedule, None, Status.FEASIBLE, certificate=certificate)
-
-
-__all__ = [
-    "MOST_WORK",
-    "Reference",
-    "affordable",
-    "play_ref",
-    "ref",
-    "reference",
-    "validate_ref",
-]

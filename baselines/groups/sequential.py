@@ -145,14 +145,15 @@ def _placed(instance: Groups, jobs: Integers, tolerance: int | None) -> Grouping
             if best is None:
                 break
             at, key = best
-            # jobs of one type go on to the same machine as long as it stays the best
-            first, joined, each = at, machines.joined(at, kind), 1
-            while each < many and _key(machines, joined, kind, tolerance) < key:
-                joined, each = machines.joined(joined, kind), each + 1
-            whole = max(1, min(int(machines.number[first]), many // each))
-            machines.number[first] -= whole
-            machines.number[joined] += whole
-            many -= whole * each
+            # jobs of one type go on to the same machine as long as it stays the best: `length` of
+            # them to each of `times` machines
+            first, joined, length = at, machines.joined(at, kind), 1
+            while length < many and _key(machines, joined, kind, tolerance) < key:
+                joined, length = machines.joined(joined, kind), length + 1
+            times = max(1, min(int(machines.number[first]), many // length))
+            machines.number[first] -= times
+            machines.number[joined] += times
+            many -= times * length
     used = [machines.kinds[at] for at in range(machines.empty, len(machines.kinds))]
     width = int(instance.seats.max())
     grouping = Grouping(

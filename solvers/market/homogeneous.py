@@ -355,7 +355,8 @@ def exact_end(
     Money that users keep is a server of price 1. The inverse of its price is increasing and
     piecewise linear in its cores, so that the secant method ends exactly.
     """
-    # 1. a server of money; users with one job are one user for each server
+    # 1. money that is kept is a server; users with one job are joined to one user for each server:
+    # `several` are the jobs of users with more than one, `alone` the others, `of` the new users
     keeping = np.flatnonzero(kept > 0) if kept.sum() > _NONE_KEPT else np.zeros(0, dtype=np.int64)
     users, servers, jobs = len(bidders.budget), len(bidders.capacity), len(bidders.user)
     user = np.concatenate([bidders.user, keeping])

@@ -202,14 +202,17 @@ def _program(
     """
     whole, spare, open_jobs = split(market, allocation)
     builder = ProgramBuilder()
+    # 1. which jobs get a spare core; every server gives all of its spare cores
     choice = builder.columns(len(open_jobs), upper=1.0, integer=True)
     of_job = np.full(market.jobs, -1)
     of_job[open_jobs] = choice
     least = int(builder.columns(1, lower=-1e3, upper=1e3, cost=-1.0)[0])
-    busy, place = np.unique(market.server[open_jobs], return_inverse=True)
-    builder.sums(len(busy), (place, choice, 1.0), lower=spare[busy], upper=spare[busy])
+    servers, row = np.unique(market.server[open_jobs], return_inverse=True)
+    builder.sums(len(servers), (row, choice, 1.0), lower=spare[servers], upper=spare[servers])
+    # 2. the least excess of a user over what another's cores, as its budget would scale them, are
+    # worth to it: `sure` is from cores rounded down, `scale` a measure of what the user can get
     useful = np.flatnonzero(market.useful)
-    own = total_by(market.user[useful], _value(market, useful, whole[useful]), market.users)
+    sure = total_by(market.user[useful], _value(market, useful, whole[useful]), market.users)
     scale = total_by(market.user[useful], _value(market, useful, whole[useful] + 1), market.users)
     jobs_of = [useful[market.user[useful] == user] for user in range(market.users)]
     for user in range(market.users):
@@ -220,18 +223,18 @@ def _program(
             if len(mine) == 0:
                 continue
             ratio = market.budget[user] / market.budget[other]
-            low = _value(market, mine, whole[theirs] * ratio)
-            high = _value(market, mine, (whole[theirs] + 1) * ratio)
+            sure_of_other = _value(market, mine, whole[theirs] * ratio)
+            most_of_other = _value(market, mine, (whole[theirs] + 1) * ratio)
             gain = _value(market, jobs_of[user], whole[jobs_of[user]] + 1) - _value(
                 market, jobs_of[user], whole[jobs_of[user]]
             )
             columns = np.concatenate([of_job[jobs_of[user]], of_job[theirs]])
-            values = np.concatenate([gain, -theta * (high - low)]) / scale[user]
-            kept = columns >= 0
+            values = np.concatenate([gain, -theta * (most_of_other - sure_of_other)]) / scale[user]
+            rounded = columns >= 0
             builder.row(
-                np.concatenate([columns[kept], [least]]),
-                np.concatenate([values[kept], [-1.0]]),
-                lower=float(theta * low.sum() - own[user]) / scale[user],
+                np.concatenate([columns[rounded], [least]]),
+                np.concatenate([values[rounded], [-1.0]]),
+                lower=float(theta * sure_of_other.sum() - sure[user]) / scale[user],
             )
     return builder.build(), choice, open_jobs
 

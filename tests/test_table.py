@@ -103,7 +103,7 @@ def test_markdown_escapes_marks_and_keeps_columns() -> None:
 
 
 FEW = {
-    "admission": ["optimal", "SM", "DA1"],
+    "admission": ["optimal", "SM", "local-search"],
     "colocation": ["optimal", "stable", "SMR", "GR"],
     "market": ["fisher", "nash-welfare", "utilitarian", "G-I"],
     "numa": ["fluid", "Local"],

@@ -475,17 +475,17 @@ def test_public_functions_and_classes_have_a_docstring() -> None:
 
 
 BUDGET = {
-    "solvers": (39_038, 25_626),
+    "solvers": (38_938, 25_554),
     "analysis": (19_167, 12_994),
     "instances": (20_929, 13_893),
     "models": (5_101, 3_190),
     "verify": (4_849, 3_460),
-    "baselines": (4_208, 2_206),
+    "baselines": (4_064, 2_083),
     "ask": (854, 409),
     "cluster": (12_711, 8_729),
     "papers": (5_854, 4_266),
     "cli": (3_480, 2_378),
-    "tests": (44_799, 35_467),
+    "tests": (44_815, 35_483),
     "benchmarks": (6_943, 5_376),
 }
 """Lines of each layer's Python files, and those of code (without blanks, comments and docstrings):

@@ -20,6 +20,7 @@ from ..problem.fields import (
     Json,
     Names,
     frozen_array,
+    locked,
     raise_first_broken,
     set_field,
     set_fields,
@@ -158,12 +159,10 @@ class Colocation(Instance["Pairing"]):
         if unseen.size:  # nobody looks at these entries, and NaN has no JSON form
             penalty = penalty.copy()
             penalty[unseen, unseen] = np.inf
-            penalty.flags.writeable = False
-            set_field(self, "penalty", penalty)
+            set_field(self, "penalty", locked(penalty))
         allowed = np.isfinite(penalty) & np.isfinite(penalty.T)
         allowed[np.diag_indices(types)] &= self.count >= 2
-        allowed.flags.writeable = False
-        set_field(self, "allowed", allowed)
+        set_field(self, "allowed", locked(allowed))
         self._validate_intervals()
         self._validate_capacity()
         self._validate_unpaired()
@@ -343,8 +342,8 @@ class Colocation(Instance["Pairing"]):
                 seen = f"{low[x, y]:.12g} with penalty {penalty[x, y]:.12g} and high "
                 seen += f"{high[x, y]:.12g}"
                 raise InvalidInstance(f"low[{x}, {y}]", seen, expected)
-        set_field(self, "low", _finite_or_inf(low))
-        set_field(self, "high", _finite_or_inf(high))
+        for name, end in (("low", low), ("high", high)):  # NaN has no JSON form
+            set_field(self, name, locked(np.where(np.isfinite(end), end, np.inf)))
 
     def _validate_capacity(self) -> None:
         agents = sum(self.count.tolist())
@@ -404,14 +403,6 @@ class Colocation(Instance["Pairing"]):
                 "a number on both sides for some pair, or a machine for each of these jobs",
                 f"Give at least {least} machines ({spelled(f'-o machines={least}')}), or inf",
             )
-
-
-def _finite_or_inf(end: Floats) -> Floats:
-    """Replace entries of an interval's end that are not finite by infinity."""
-    if not np.isfinite(end).all():
-        end = np.where(np.isfinite(end), end, np.inf)
-        end.flags.writeable = False
-    return end
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -20,6 +20,7 @@ from ..problem.fields import (
     Json,
     Names,
     frozen_array,
+    locked,
     raise_first_invalid,
     set_field,
     set_fields,
@@ -218,9 +219,7 @@ class Groups(Instance["Grouping"]):
         """Number (C,) of machines of each class that an answer may use, at most the number of
         jobs.
         """
-        limits = np.minimum(self.machines, self.jobs).astype(np.int64)
-        limits.flags.writeable = False
-        return limits
+        return locked(np.minimum(self.machines, self.jobs).astype(np.int64))
 
     @cached_property
     def spare(self) -> int:
@@ -247,8 +246,7 @@ class Groups(Instance["Grouping"]):
                 if self.seats[other] == self.seats[index] and self._same(other, index):
                     first[index] = other
                     break
-        first.flags.writeable = False
-        return first
+        return locked(first)
 
     def summary(self) -> dict[str, object]:
         """Facts for `cotenant show`: sizes, machines and the model of penalties."""
@@ -320,7 +318,7 @@ class Groups(Instance["Grouping"]):
 
     def _set_additive(self) -> None:
         assert self.penalty is not None
-        set_field(self, "penalty", _rounded(self.penalty))
+        set_field(self, "penalty", locked(np.round(self.penalty, 12)))
 
     def _set_curves(self) -> None:
         if self.pressure is None:
@@ -336,7 +334,7 @@ class Groups(Instance["Grouping"]):
             "More pressure never helps: make measured points isotonic "
             "(cotenant.instances.groups.rising)",
         )  # fmt: skip
-        set_field(self, "sensitivity", _rounded(curve))
+        set_field(self, "sensitivity", locked(np.round(curve, 12)))
 
     def _set_table(self) -> None:
         members, losses, types = self.members, self.losses, self.types
@@ -355,7 +353,7 @@ class Groups(Instance["Grouping"]):
         # members ascend, empty seats last
         order = np.argsort(np.where(taken, members, types), axis=1, kind="stable")
         members = np.take_along_axis(members, order, 1)
-        losses = np.take_along_axis(np.where(taken, _rounded(losses), 0.0), order, 1)
+        losses = np.take_along_axis(np.where(taken, np.round(losses, 12), 0.0), order, 1)
         used = int(taken.sum(axis=1).max())  # a file has no seats that are empty in all groups
         members, losses = members[:, :used], losses[:, :used]
         same = (members[:, 1:] == members[:, :-1]) & (members[:, 1:] >= 0)
@@ -499,10 +497,3 @@ def table_fields(runs: Runs) -> dict[str, Any]:
         ],
         "where": [place for place, _ in runs],
     }
-
-
-def _rounded(value: Floats) -> Floats:
-    """Round values to 12 decimals, as a read-only array."""
-    found = np.round(value, 12)
-    found.flags.writeable = False
-    return found

@@ -19,6 +19,7 @@ from ..problem.fields import (
     Json,
     Names,
     as_number,
+    locked,
     require_length,
     set_array,
     set_field,
@@ -139,8 +140,8 @@ class Numa(Instance["Simulation | Flow"]):
         for prefix in ("", "arrival_"):
             law, scv = getattr(self, f"{prefix}law"), getattr(self, f"{prefix}scv")
             set_field(self, f"{prefix}scv", _valid_scv(law, f"{prefix}scv", scv))
-        set_field(self, "distance", _locked(mesh_distance(self.blades, self.rows, self.columns)))
-        set_field(self, "slowdown", _locked(self._slowdown()))
+        set_field(self, "distance", locked(mesh_distance(self.blades, self.rows, self.columns)))
+        set_field(self, "slowdown", locked(self._slowdown()))
 
     @classmethod
     @validate_options
@@ -250,11 +251,6 @@ def _valid_scv(law: str, name: str, scv: float | None) -> float | None:
 
 def _law_text(law: str, scv: float | None) -> str:
     return law if scv is None else f"{law}, squared coefficient of variation {scv:g}"
-
-
-def _locked(array: Any) -> Any:
-    array.flags.writeable = False
-    return array
 
 
 LEVELS = (0.50, 0.95, 0.99)

@@ -27,6 +27,7 @@ from .option_types import OptionType, Range, unaliased
 from .text import without_unit
 
 Value = TypeVar("Value", bound=Hashable)
+Array = TypeVar("Array", bound=np.ndarray[Any, Any])
 Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
 Booleans = npt.NDArray[np.bool_]
@@ -572,7 +573,11 @@ def frozen_array(
     frozen = frozen and not (whole.flags.writeable or raw.flags.writeable)
     if not copy or (frozen and raw.flags.c_contiguous and raw.dtype == dtype):
         return raw.astype(dtype, copy=False)
-    array = np.array(raw, dtype=dtype)
+    return locked(np.array(raw, dtype=dtype))
+
+
+def locked(array: Array) -> Array:
+    """Make an array read-only, in place, and return it."""
     array.flags.writeable = False
     return array
 

@@ -69,13 +69,8 @@ class Range:
         """Interval as error messages state it: "at least 1", "above 0 and at most 1"."""
         if self.least is not None and self.most is not None:
             return f"from {_number(self.least)} to {_number(self.most)}"
-        low = (
-            ""
-            if self.least is None
-            else "0 or more"
-            if self.least == 0
-            else f"at least {_number(self.least)}"
-        )
+        low = "" if self.least is None else f"at least {_number(self.least)}"
+        low = "0 or more" if self.least == 0 else low
         low = low if self.above is None else f"above {_number(self.above)}"
         high = "" if self.most is None else f"at most {_number(self.most)}"
         high = high if self.below is None else f"below {_number(self.below)}"
@@ -133,24 +128,15 @@ class OptionType:
     @property
     def values(self) -> str:
         """Description of the values that this option accepts."""
-        words = list(
-            dict.fromkeys(
-                text for hint, limits in self.branches if (text := _describe(hint, limits))
-            )
-        )
-        return (", or " if any("," in text or " or " in text for text in words) else " or ").join(
-            words
-        )
+        words = [*dict.fromkeys(filter(None, (_describe(*branch) for branch in self.branches)))]
+        several = any("," in text or " or " in text for text in words)
+        return (", or " if several else " or ").join(words)
 
     @property
     def words(self) -> str:
         """Expected values as a message states them, with the cures."""
-        return "; ".join(
-            [
-                self.values,
-                *dict.fromkeys(cure for branch in self.branches if (cure := _cure(*branch))),
-            ]
-        )
+        cures = filter(None, (_cure(*branch) for branch in self.branches))
+        return "; ".join([self.values, *dict.fromkeys(cures)])
 
     @property
     def limited(self) -> bool:
@@ -346,11 +332,8 @@ def _is(hint: Any, value: Any) -> bool:
         )
     if hint is type(None):
         return value is None
-    if hint is bool:
-        return type(value).__name__ in (
-            "bool",
-            "bool_",
-        )  # numpy's as well, without importing numpy here
+    if hint is bool:  # numpy's as well, without importing numpy here
+        return type(value).__name__ in ("bool", "bool_")
     kind = typing.get_origin(hint) or hint  # 2. Literals, arrays and lists.
     if kind is typing.Literal:
         return (
@@ -425,11 +408,8 @@ def _read(hint: Any, text: str) -> tuple[bool, Any]:
         named = {str(choice): choice for choice in typing.get_args(hint)}
         return text in named, named.get(text)
     if hint is bool:
-        return text.lower() in ("true", "false", "1", "0", "yes", "no"), text.lower() in (
-            "true",
-            "1",
-            "yes",
-        )
+        true = text.lower() in ("true", "1", "yes")
+        return true or text.lower() in ("false", "0", "no"), true
     if hint in (int, float):
         try:
             return True, hint(text)

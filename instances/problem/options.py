@@ -179,13 +179,8 @@ def described(takers: Takers) -> list[Option]:
             ):
                 continue
             rule = rules.get(entry.name, _TEXT)
-            default = (
-                ""
-                if entry.default is entry.empty
-                else "none"
-                if entry.default is None
-                else str(entry.default)
-            )
+            default = "none" if entry.default is None else str(entry.default)
+            default = "" if entry.default is entry.empty else default
             choices = tuple(str(choice) for choice in rule.choices)
             found[entry.name] = Option(
                 entry.name, meaning_of.get(entry.name, ""), default, rule.values, choices

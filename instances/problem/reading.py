@@ -93,11 +93,8 @@ def read_bytes(path: str | os.PathLike[str]) -> bytes:
     """
     where, limit = os.fspath(path), file_limit()
     with _in_words(where):
-        data = (
-            _from_standard_input(where, limit)
-            if is_standard_input(path)
-            else _from_file(where, limit)
-        )
+        read = _from_standard_input if is_standard_input(path) else _from_file
+        data = read(where, limit)
         if data.startswith(_GZIP) or where.endswith(".gz"):
             with gzip.GzipFile(fileobj=io.BytesIO(data)) as stream:
                 data = stream.read(limit + 1)
@@ -124,15 +121,10 @@ def _in_words(where: str) -> Iterator[None]:
         raise InvalidFile(f"{where} does not exist; check the path") from None
     except IsADirectoryError:
         raise InvalidFile(f"{where} is a folder; name a file in it") from None
-    except (
-        OSError,
-        EOFError,
-        ValueError,
-        zlib.error,
-    ) as error:  # ValueError: a path with a null character
-        raise InvalidFile(
-            f"{where} cannot be read: {getattr(error, 'strerror', None) or error}"
-        ) from None
+    # ValueError: a path with a null character
+    except (OSError, EOFError, ValueError, zlib.error) as error:
+        why = getattr(error, "strerror", None) or error
+        raise InvalidFile(f"{where} cannot be read: {why}") from None
 
 
 def read_text(path: str | os.PathLike[str]) -> str:

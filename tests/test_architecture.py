@@ -477,7 +477,7 @@ def test_public_functions_and_classes_have_a_docstring() -> None:
 BUDGET = {
     "solvers": (38_938, 25_554),
     "analysis": (19_167, 12_994),
-    "instances": (20_929, 13_893),
+    "instances": (20_879, 13_847),
     "models": (5_101, 3_190),
     "verify": (4_849, 3_460),
     "baselines": (4_064, 2_083),

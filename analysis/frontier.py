@@ -175,6 +175,7 @@ class Sweep:
         """Most efficient known answer within a limit, ties to the fairest; or None."""
         kept = [one for one in self.answers if limit is None or self._keeps(one[1], limit)]
         ranked = ((float(f"{self.better * one[0]:.9g}"), self.fairer * one[1]) for one in kept)
+        # the index breaks ties: answers have no order
         return min(zip(ranked, range(len(kept)), kept, strict=True))[2][2] if kept else None
 
     def _keeps(self, fairness: float, limit: float) -> bool:

@@ -104,11 +104,12 @@ class Reports:
 
         def steps(row: npt.NDArray[Any]) -> Iterator[Any]:
             yield from (row * factor for factor in FACTORS)
-            for place in np.arange(len(row)):
-                at, one = np.arange(len(row)) == place, np.array([1, -1]) * (row.dtype.kind == "i")
-                yield np.where(at, row.max() if self.best is None else self.best, self.worst)
-                for value in (*(row[place] * np.array(FACTORS)), *(row[place] + one)):
-                    yield np.where(at, value, row)
+            units = np.array([1, -1]) * (row.dtype.kind == "i")  # steps of a field of integers
+            for index in range(len(row)):
+                one = np.arange(len(row)) == index  # the entry that is changed
+                yield np.where(one, row.max() if self.best is None else self.best, self.worst)
+                for value in (*(row[index] * np.array(FACTORS)), *(row[index] + units)):
+                    yield np.where(one, value, row)
 
         for name in self.fields:
             if (kinds is None or name in kinds) and getattr(here.instance, name) is not None:

@@ -73,7 +73,7 @@ class Analysis:
     facts = Offered[Callable[[Stated], Facts] | None]("metrics:facts")
     record = Offered[Function | None]("pictures:record")
     pictures = Offered[Function | None]("pictures:pictures")
-    answer_picture = Offered[Function | None]("pictures:answer_picture")
+    answer_picture = Offered[Function | None]("pictures:answer_picture", "metrics:answer_picture")
     frontiers = Offered[Callable[..., Sequence[PriceFrontier]] | None]("frontier:price_frontiers")
     predicted = Offered[Callable[..., Instance] | None]("prediction:predicted_instance")
     rounds = Offered[Callable[..., AnswerTable | None] | None]("rounds:rounds_table")

@@ -110,7 +110,10 @@ def run_rounds(
                 f"{method} assigns nobody in round {len(assignments)} with {len(waiting)} "
                 "jobs waiting"
             )
-        whole = _spread(instance, found, waiting)
+        machine = np.full(instance.jobs, -1)
+        cores = np.zeros((instance.jobs, instance.types), dtype=np.int64)
+        machine[waiting], cores[waiting] = found.machine, found.cores
+        whole = Assignment(machine, cores)
         check(instance, whole)
         when[waiting[found.assigned]] = len(assignments)
         assignments.append(whole)
@@ -128,14 +131,6 @@ def _timed(instance: Admission, assignments: tuple[Assignment, ...], when: Integ
     computation = instance.length / speeds
     duration = np.array([computation[when == r].max() for r in range(len(assignments))])
     return Rounds(assignments, when, np.cumsum(duration) - duration, duration, computation)
-
-
-def _spread(instance: Admission, found: Assignment, jobs: Integers) -> Assignment:
-    """Extend an assignment of some jobs to all jobs."""
-    machine = np.full(instance.jobs, -1)
-    cores = np.zeros((instance.jobs, instance.types), dtype=np.int64)
-    machine[jobs], cores[jobs] = found.machine, found.cores
-    return Assignment(machine, cores)
 
 
 MOST_JOBS = 7

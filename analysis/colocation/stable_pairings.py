@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import islice
 from typing import Annotated, Any
@@ -110,22 +110,18 @@ def stable_pairings(
     possible = stable_matchings(lists.place)
     if instance.unpaired is None:  # an agent that is alone in one is alone in all
         possible = (one for one in possible if (one >= 0).all())
-    listed = list(islice(_pairings(instance, possible), max(most, 1)))
+    agents = np.arange(instance.types)
+    made = (Pairing.from_partners(agents, partner, instance.types) for partner in possible)
+    listed = list(islice(made, max(most, 1)))
     count = StableCount(0, True)
     if listed:
         count = count_stable_matchings(lists.place, time_limit=time_limit)
-    listed = listed[:most]
-    return StablePairings(
-        instance.name, count, tuple(matching(instance, one) for one in listed),
-        tuple(_measured(instance, one) for one in listed),
-    )  # fmt: skip
-
-
-def _pairings(instance: Colocation, possible: Iterator[Any]) -> Iterator[Pairing]:
-    for partner in possible:
-        yield Pairing.from_partners(np.arange(instance.types), partner, instance.types)
-
-
-def _measured(instance: Colocation, pairing: Pairing) -> dict[str, float]:
-    worst = float(agent_penalties(instance, pairing)[1].max())
-    return {"penalty": mean_penalty(instance, pairing), "worst_penalty": worst}
+    measured = tuple(
+        {
+            "penalty": mean_penalty(instance, one),
+            "worst_penalty": float(agent_penalties(instance, one)[1].max()),
+        }
+        for one in listed[:most]
+    )
+    named = tuple(matching(instance, one) for one in listed[:most])
+    return StablePairings(instance.name, count, named, measured)

@@ -147,6 +147,7 @@ class _State:
         kinds, open_servers = kinds[room.any(axis=1)], np.flatnonzero(room.any(axis=0))
         if not len(kinds):
             return 0
+        # servers of equal free and total amounts become one class of the instance
         present = self.free[open_servers].max(axis=0) > 0
         rows = np.concatenate(
             [self.free[open_servers][:, present], self.space[open_servers][:, present]], axis=1
@@ -189,23 +190,17 @@ class SweepRow(TypedDict, total=False):
     error: str
 
 
-def policy_named(policy: Policy) -> Callable[..., Any]:
-    """Function of the named policy; raises UnknownName with similar names."""
-    if callable(policy):
-        return policy
-    shared = [
-        method.name
-        for method in methods("packing")
-        if method.precondition.endswith(":shared_servers")
-    ]
-    if policy not in shared:
-        raise UnknownName("policy for fixed servers", policy, shared)
-    return find("packing", policy).resolve()
-
-
 def share(instance: Packing, policy: Policy, *, seed: int = 0, **options: Any) -> Placement | None:
-    """Checked placement of a policy with those options that it takes; None without one."""
-    function = policy_named(policy)
+    """Checked placement of a policy with those options that it takes; None without one. Raises
+    UnknownName for a name of no policy for fixed servers.
+    """
+    function: Any = policy
+    if isinstance(policy, str):
+        every = methods("packing")
+        known = [each.name for each in every if each.precondition.endswith(":shared_servers")]
+        if policy not in known:
+            raise UnknownName("policy for fixed servers", policy, known)
+        function = find("packing", policy).resolve()
     given = {"rng": np.random.default_rng(seed), **options}
     answer = function(instance, **accepted(function, given))
     name = policy if isinstance(policy, str) else getattr(policy, "__name__", "own")

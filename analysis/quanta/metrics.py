@@ -1,4 +1,4 @@
-"""Metrics of slices that users get in each quantum."""
+"""Metrics of slices that users get in each quantum, and a picture of an answer."""
 
 from __future__ import annotations
 
@@ -7,10 +7,11 @@ from collections.abc import Collection
 import numpy as np
 
 from ...instances.problem.option_types import validate_options
-from ...instances.quanta import Floats, Quanta, Slices
+from ...instances.quanta import Floats, Quanta, Slices, answer_table
 from ...solvers.quanta import most_welfare, slice_prices, values
 from ..manipulation import Misreport, Reports
 from ..metric import Facts, Metric, Stated
+from ..report.picture import BlockChart, answer_blocks
 
 METRICS: tuple[Metric, ...] = (
     Metric("nash_welfare", "geometric mean of the users' slices", "max", short="Nash"),
@@ -73,3 +74,10 @@ def facts(stated: Stated) -> Facts:
     if stated.answer is None or stated.method not in ("horizon", "leximin"):
         return {}
     return {"prices": slice_prices(stated.instance, stated.answer)}
+
+
+def answer_picture(instance: Quanta, solution: Slices) -> BlockChart:
+    """Picture of the users' slices in each quantum."""
+    rows = answer_table(instance, solution).rows
+    parts = ((str(t), user, slices) for t, user, slices, _ in rows if slices)
+    return answer_blocks("Whose slices there are in each quantum", "slices", "quantum", parts)

@@ -269,7 +269,7 @@ def progress(title: str, log: Path | None) -> Iterator[Callable[..., None]]:
     from ...instances.problem.files import write_text
 
     lines: list[str] = []
-    short = False
+    cut = False  # a line of the log was not written whole
     if log is not None:
         write_text(log, "")
     stream = None if log is None else log.open("a", encoding="utf-8", buffering=1)
@@ -277,7 +277,7 @@ def progress(title: str, log: Path | None) -> Iterator[Callable[..., None]]:
     def report(
         seconds: float, objective: float | None, bound: float | None, text: str = ""
     ) -> None:
-        nonlocal short
+        nonlocal cut
         words = (
             f"{seconds:8.1f} s  value {_number(objective)}  bound {_number(bound)}  {text}".rstrip()
         )
@@ -286,7 +286,7 @@ def progress(title: str, log: Path | None) -> Iterator[Callable[..., None]]:
             try:
                 stream.write(lines[-1])
             except OSError:  # no reason to end a run
-                short = True
+                cut = True
         show(words.strip())
 
     with waiting(title) as show:
@@ -297,8 +297,8 @@ def progress(title: str, log: Path | None) -> Iterator[Callable[..., None]]:
                 try:
                     stream.close()
                 except OSError:
-                    short = True
-                if short:  # once more, whole: it says what is in the way
+                    cut = True
+                if cut:  # once more, whole: it says what is in the way
                     write_text(log, "".join(lines))
 
 

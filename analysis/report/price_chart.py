@@ -145,13 +145,13 @@ def _bounds(
     found = sorted(limits, key=lambda place: -sign * place[0])
     places = [sign * x for x in (*across, *(x for x, _ in found))]
     free = [point.bound for point in points if point.limit is None and point.bound is not None]
-    whole = [(sign * max(places), bound) for bound in free if places] + found
-    if whole and min(places) < sign * whole[-1][0]:
-        whole.append((sign * min(places), whole[-1][1]))
+    drawn = [(sign * max(places), bound) for bound in free if places] + found
+    if drawn and min(places) < sign * drawn[-1][0]:
+        drawn.append((sign * min(places), drawn[-1][1]))
     # a looser limit's bound may be the better one
     better = min if efficient.sense == "max" else max
     return list(
-        zip((x for x, _ in whole), accumulate((bound for _, bound in whole), better), strict=True)
+        zip((x for x, _ in drawn), accumulate((bound for _, bound in drawn), better), strict=True)
     )
 
 

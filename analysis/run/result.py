@@ -143,7 +143,7 @@ class Result(Outcome[Answer], metaclass=SignatureErrors):
 
     def summary(self) -> dict[str, Any]:
         """One flat row: names, status, objective, bound, gap, seconds, and the metrics."""
-        row = {name: getattr(self, name, None) for name in _SUMMARY}
+        row: dict[str, Any] = {name: getattr(self, name, None) for name in _SUMMARY}
         row |= {"status": self.status.value, "stop": self.stop.value}
         row |= {name: dict(row[name]) for name in ("proof", "options", "metrics", "versions")}
         return row | {"levels": self.certificate.get("levels", [])}

@@ -366,6 +366,11 @@ FAULTS = r"""
 - _SIDE = 0.975
 + _SIDE = 0.95
 
+@ solvers/market/guaranteed.py: only an allocation twice as fair replaces the fairest one
+? market_guaranteed::test_guaranteed_search_finds_allocation_fairer_than_endowments
+- if one.index > self.fairest.index:
++ if one.index > 2 * self.fairest.index:
+
 @ solvers/market/utilitarian.py: the bound on total utility leaves out what serial jobs gain
 ? market_optimal::test_small_markets_are_solved_without_gap
 - gain[serial] = work[serial]

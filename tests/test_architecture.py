@@ -476,17 +476,17 @@ def test_public_functions_and_classes_have_a_docstring() -> None:
 
 BUDGET = {
     "solvers": (38_938, 25_554),
-    "analysis": (19_167, 12_994),
+    "analysis": (19_145, 12_984),
     "instances": (20_879, 13_847),
     "models": (5_101, 3_190),
-    "verify": (4_849, 3_460),
+    "verify": (4_859, 3_471),
     "baselines": (4_064, 2_083),
     "ask": (854, 409),
     "cluster": (12_711, 8_729),
     "papers": (5_854, 4_266),
     "cli": (3_480, 2_378),
-    "tests": (44_815, 35_483),
-    "benchmarks": (6_943, 5_376),
+    "tests": (44_824, 35_487),
+    "benchmarks": (6_948, 5_380),
 }
 """Lines of each layer's Python files, and those of code (without blanks, comments and docstrings):
 whoever adds takes out, or changes a row in a commit of its own that says why.

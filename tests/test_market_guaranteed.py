@@ -138,6 +138,15 @@ def test_guaranteed_frontier_respects_index_and_proves_largest(seed: int) -> Non
         assert sharing_index(market, Allocation(found.cores)) >= sigma * (1 - 1e-12)
 
 
+def test_guaranteed_search_finds_allocation_fairer_than_endowments() -> None:
+    """Each user's work is mostly on one server: all of it is worth 120 / 1.3, its halves of both
+    80 / 1.1 (or a tenth of that).
+    """
+    work = [30.0, 10.0, 1.0, 3.0]
+    market = Market([4.0, 4.0], [1.0, 1.0], [0, 0, 1, 1], [0, 1, 0, 1], [0.9] * 4, work)
+    assert explored(market).fairest.index == pytest.approx(33 / 26)
+
+
 @pytest.mark.slow
 def test_frontier_of_hundred_users_is_proved_at_every_index() -> None:
     for name in ("groups-100", "pool-100"):

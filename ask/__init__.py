@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from ..instances.problem.frames import names, places
+from ..instances.problem.frames import places
 from ..instances.problem.option_types import validate_options
 from .answer import (
     PATIENCE,
@@ -511,7 +511,7 @@ def share_slices(
     asked = given(demands, "demands")
     wanted = asked.frame.select_dtypes("number")
     with called(demand="demands"):
-        instance = Quanta(wanted.to_numpy(), share, names=names(asked.labels))
+        instance = Quanta(wanted.to_numpy(), share, names=tuple(map(str, asked.labels)))
 
     def columns(answer: Slices) -> dict[Any, list[Any]]:
         return dict(zip(wanted.columns, answer.slices.T.tolist(), strict=True))
@@ -554,7 +554,7 @@ def host_over_time(
     with called(capacity="host", start="vms.start", end="vms.end"):
         instance = Lifetimes(
             demand, capacity.to_numpy(), kind.ravel(), start, end,
-            resources=names(list(capacity.index)), names=names(asked.labels),
+            resources=tuple(map(str, capacity.index)), names=tuple(map(str, asked.labels)),
         )  # fmt: skip
 
     def columns(hosts: Hosts) -> dict[str, list[Any]]:

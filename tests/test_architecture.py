@@ -305,6 +305,7 @@ def test_module_length_and_parameter_count_are_limited() -> None:
 NAME_PROBLEMS = {
     "catalog.py": "methods, readers and generators by problem",
     "instances/problem/lookup.py": "the packages of problems",
+    "models/answer.py": "readers of answers of the declarative models",
     "verify/methods.py": "the checkers of proofs",
     "solvers/proofs/vipr.py": "programs as the checkers make them",
 }
@@ -483,9 +484,9 @@ BUDGET = {
     "baselines": (4_064, 2_083),
     "ask": (854, 409),
     "cluster": (12_711, 8_729),
-    "papers": (5_854, 4_266),
+    "papers": (5_855, 4_267),
     "cli": (3_480, 2_378),
-    "tests": (44_824, 35_487),
+    "tests": (44_825, 35_488),
     "benchmarks": (6_948, 5_380),
 }
 """Lines of each layer's Python files, and those of code (without blanks, comments and docstrings):

@@ -26,6 +26,7 @@ from ...instances.colocation.objective import type_penalties
 from ...instances.problem.errors import InvalidOption
 from ...instances.problem.files import read
 from ...instances.problem.option_types import AtLeast, validate_options
+from ...instances.problem.options import accepted
 from ...solvers.colocation import at_most_blocking, optimal
 from ...solvers.outcome import Status
 from ..experiment import Paper, Variations, draws, each
@@ -192,7 +193,7 @@ class Setting:
         """Pair a population by a policy, whose own random draws depend on `draw` alone."""
         policy = policies(self.order, self.ties)[name]
         rng = np.random.default_rng([self.seed, draw, POLICIES.index(name)])
-        return policy(population, rng=rng)
+        return policy(population, **accepted(policy, {"rng": rng}))
 
 
 EVALUATION = Setting()

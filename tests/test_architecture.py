@@ -307,7 +307,6 @@ NAME_PROBLEMS = {
     "instances/problem/lookup.py": "the packages of problems",
     "models/answer.py": "readers of answers of the declarative models",
     "verify/methods.py": "the checkers of proofs",
-    "solvers/proofs/vipr.py": "programs as the checkers make them",
 }
 """Files outside the packages of problems and of papers, which are of one problem each, in whose code
 a problem's name stands, and why.
@@ -476,7 +475,7 @@ def test_public_functions_and_classes_have_a_docstring() -> None:
 
 
 BUDGET = {
-    "solvers": (38_938, 25_554),
+    "solvers": (38_902, 25_520),
     "analysis": (19_145, 12_984),
     "instances": (20_879, 13_847),
     "models": (5_101, 3_190),
@@ -486,7 +485,7 @@ BUDGET = {
     "cluster": (12_711, 8_729),
     "papers": (5_855, 4_267),
     "cli": (3_480, 2_378),
-    "tests": (44_825, 35_488),
+    "tests": (44_839, 35_499),
     "benchmarks": (6_948, 5_380),
 }
 """Lines of each layer's Python files, and those of code (without blanks, comments and docstrings):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 from dataclasses import replace
 from fractions import Fraction
 from typing import Any
@@ -12,6 +13,7 @@ import pytest
 from support.messages import refused
 from support.oracles.packing import most_cards, on_some_cards, random_cards
 from support.oracles.placement import best, state, with_cards
+from support.oracles.vipr_rules import infeasible
 from support.proved import case_of, has_point, proved
 from support.seeds import ranges, seeds
 
@@ -31,6 +33,8 @@ from cotenant.models.program import from_pyomo
 from cotenant.solvers.engines import WarmStartedProgram, solve_program
 from cotenant.solvers.outcome import Status, Stop
 from cotenant.solvers.packing.cards import CardLimits, card_packing, max_gpus, valid_prices
+from cotenant.solvers.proofs.vipr import certificates
+from cotenant.verify import Refused
 from cotenant.verify.packing import Packing as CheckedPacking
 from cotenant.verify.packing_cards import cards_program as cards_tree_program
 
@@ -336,6 +340,13 @@ def test_max_gpus_proof_tightens_bound_of_prices_by_tree(tmp_path):
     made.refuses(lambda p: p["steps"][1].update(above=532))
     made.refuses(lambda p: p["steps"][1]["tree"].pop())
     made.refuses(lambda p: p["steps"].pop())
+    # its VIPR certificate is of the program of more than 533 units, and none shows that 533 are too many
+    document = made.document
+    [text] = certificates(made.content, json.dumps(document).encode())
+    assert infeasible(text)
+    document["steps"][1]["above"] = 532
+    with pytest.raises(Refused):
+        certificates(made.content, json.dumps(document).encode())
     # without the tree in its certificate the claim is the stronger one
     bare = {name: value for name, value in result.certificate.items() if name != "card_tree"}
     result = replace(result, certificate=bare)

@@ -19,6 +19,7 @@ from support.oracles.vipr_rules import infeasible
 from support.proof_cases import drawn, drawn_with_types
 from support.proved import bundled_document, proved
 from support.small_cases import gap, shared
+from support.strategies import elastic
 from support.terminal import run as terminal
 
 from cotenant.instances.colocation import Colocation
@@ -141,7 +142,9 @@ CHECKER = shutil.which("viprchk")
 
 @pytest.fixture(scope="module")
 def trees() -> list[str]:
-    """Certificates of every kind of tree: of pairings, with cuts and leaves, and of fillings."""
+    """Certificates of every kind of tree: of pairings, with cuts and leaves, of fillings, and of
+    elastic jobs.
+    """
     sources: list[tuple[Any, str, Any]] = [
         (bundled_document("colocation/cooper-gaussian-1000"), "stable", {}),
         (drawn_with_types(), "stable", {}),
@@ -151,6 +154,7 @@ def trees() -> list[str]:
         (gap(), "min-servers", {}),
         (shared(0), "max-min-share", {}),
         (WEB, "min-servers", {}),
+        (elastic(np.random.default_rng(4)), "optimal", {}),
         (WEB, "fewest-moves", {}),
         (read("groups/tiny"), "optimal", {}),
     ]
@@ -161,7 +165,7 @@ def trees() -> list[str]:
 
 @pytest.mark.slow
 def test_vipr_certificates_follow_derivation_rules(trees: list[str]) -> None:
-    assert len(trees) == 13
+    assert len(trees) == 14
     assert all(infeasible(text) for text in trees)
     used = {word for text in trees for word in re.findall(r"\{ (\w+)", text)}
     assert used == {"asm", "lin", "rnd", "uns"}

@@ -1,31 +1,22 @@
 """Export of accepted tree proofs as VIPR certificates (format 1.0; Cheung, Gleixner and Steffy
 2017), which the independent `viprchk` checks.
 
-A certificate says that a program has no point: the verifier's own program of what would be better
-than the answer. That the program is the problem only the verifier shows. Each bound that is
-tightened is a row of its own, a sum of a row and of bounds that is rounded; each leaf is a sum of
-rows that says 0 <= a number below 0; and two cases that are closed close the one they came from.
+A certificate says that a program has no point: the program of what would be better than the answer,
+as the verifier makes it. That the program is the problem only the verifier shows. Each bound that
+is tightened is a row of its own, a sum of a row and of bounds that is rounded; each leaf is a sum
+of rows that says 0 <= a number below 0; and two cases that are closed close the one they came from.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
 
-from ...verify.colocation import Colocation
-from ...verify.colocation_fair import bandwidths, slack_program
-from ...verify.colocation_stable import Gains, stable_program
-from ...verify.frame import ProofCase, ProofFile
-from ...verify.groups import Groups
-from ...verify.packing import Packing
-from ...verify.packing_prices import Priced
-from ...verify.packing_servers import moves_program, servers_program
-from ...verify.packing_shares import Shares
+from ...verify import methods_of
+from ...verify.frame import ProofFile
 from ...verify.program import Program
-from ...verify.reading import rational, whole
 
 MOST_ROWS = 2_000_000
 """Rows that a certificate may derive."""
@@ -238,61 +229,34 @@ class _Bounds:
 
 
 def certificates(instance: bytes, proof: bytes) -> list[str]:
-    """Certificates of the trees in an accepted proof, in the order of its steps; none if it has no
-    tree over a program in integers.
+    """Certificates of the trees in an accepted proof, in the order in which the verifier checks
+    them; none if it has no tree over a program in integers.
 
     Parameters
     ----------
     instance, proof : the contents of the two files, unpacked.
     """
-    file = ProofFile(instance, proof)
+    file, texts = ProofFile(instance, proof), list[str]()
     content: Any = file.content
-    case = ProofCase(file.document, content["options"], content["witness"], file.steps)
+    levels: Any = file.levels
     about = f"{content['problem']} {content['method']} of the instance"
     why = f"{about} {content['instance']['sha256']}"
-    texts = []
-    for number, level in enumerate(file.levels):
-        parts: Any = level
-        for step in filter(_tree, parts["steps"]):
-            program = _program(case, content, number, step)
-            certificate = _Bounds(program, step).certificate
-            texts.append(certificate.text(f"{why}: {parts['claim']['objective']}"))
+
+    check = Program.impossible
+
+    def impossible(program: Program, step: dict[str, Any]) -> None:
+        found = [
+            level for level in levels
+            if step["tree"] in [known.get("tree") for known in level["steps"]]
+        ]  # fmt: skip
+        goal = [*found, content][0]["claim"]["objective"]
+        texts.append(_Bounds(program, step).certificate.text(f"{why}: {goal}"))
+        check(program, step)  # adds rows: the certificate is made first
+
+    # the verifier makes the programs, and knows of no certificates
+    Program.impossible = impossible  # type: ignore[assignment, method-assign]
+    try:
+        file.judge(methods_of(file.problem), 10**18)
+    finally:
+        Program.impossible = check  # type: ignore[method-assign]
     return texts
-
-
-def _tree(step: dict[str, Any]) -> bool:
-    """Whether a step of a proof holds a tree over a program."""
-    return step["kind"] == "propagation" or (step["kind"] == "prices" and "sums" in step)
-
-
-def _program(case: ProofCase, content: dict[str, Any], level: int, step: dict[str, Any]) -> Program:
-    """Integer program, made by the verifier, whose points would be better than the answer."""
-    if content["problem"] == "groups":
-        program, cost_of = Groups(case).program(step, step["below"] - 1)
-        program.at_most(cost_of, step["below"] - 1)
-        return program
-    if content["problem"] == "packing":
-        if content["method"] == "max-min-share" and step["kind"] == "propagation":
-            return Shares(Packing(case)).program(level)
-        packing, below = Packing(case, ruled=True), step.get("below")
-        cost = packing.cost if content["method"] == "min-cost" else [1] * len(packing.room)
-        if content["method"] == "fewest-moves":
-            return moves_program(packing, content["options"], below, step)[0]
-        if step["kind"] == "propagation":
-            return servers_program(packing, cost, below, step)[0]
-        owed = [whole(number, "request") for number in packing.request]
-        return Priced(packing, owed, cost, step).program()
-    given, value = Colocation(case), content["claim"]["value"]
-    if content["method"] == "stable":
-        few = rational(value, "value") if level else step.get("few", 0)
-        gains = Gains(given, case.options)
-        program, cost_of = stable_program(given, gains, int(few))
-    else:
-        parts = given.unit * math.lcm(*(n for n in given.count if n))
-        if content["method"] == "fair-within" and given.answered:
-            level, value = 1, content["options"]["slack"]
-        slack = rational(value, "value") * parts if level else step["below"] - 1
-        program, cost_of = slack_program(given, bandwidths(given), int(slack))
-    if level:
-        program.at_most(cost_of, step["below"] - 1)
-    return program

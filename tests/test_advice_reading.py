@@ -21,7 +21,7 @@ from support.terminal import run
 from cotenant.cluster.state.reading import bundled_states, read_state
 from cotenant.cluster.state.state import Pod
 from cotenant.instances.problem.errors import InvalidFile, UnknownName
-from cotenant.instances.problem.quantities import amount, quantity
+from cotenant.instances.problem.quantities import amount, as_written, quantity
 
 
 @pytest.mark.parametrize(
@@ -42,6 +42,13 @@ def test_quantities_in_every_form_are_exact(text: str, value: Fraction) -> None:
 def test_invalid_quantities_are_refused(text: str) -> None:
     with refused(ValueError, shown=text):
         quantity(text)
+
+
+def test_float_and_equal_fraction_are_written_as_different_numbers() -> None:
+    binary = Fraction(0.1)  # equal to the float 0.1, also as a key, and no tenth
+    assert [as_written(binary), as_written(0.1)] == [binary, Fraction(1, 10)]
+    as_written.cache_clear()
+    assert [as_written(0.1), as_written(binary)] == [Fraction(1, 10), binary]
 
 
 def test_amounts_are_rounded_up_like_kube_scheduler() -> None:

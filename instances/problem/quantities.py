@@ -65,7 +65,7 @@ def amount(value: Fraction, resource: str) -> int:
     return -((-value * (1000 if resource == "cpu" else 1)) // 1)
 
 
-@lru_cache(maxsize=1 << 16)
+@lru_cache(maxsize=1 << 16, typed=True)  # 0.1 equals a Fraction that is no tenth
 def as_written(number: float | Fraction) -> Fraction:
     """Rational number of a float's shortest decimal: 0.1 is a tenth, not the nearest float."""
     if isinstance(number, Integral):

@@ -42,14 +42,6 @@ class Gains:
             found.append((a, number, better))
         return found
 
-    def willing(self) -> list[list[int]]:
-        """Matrix W[a][c]: the number of a-agents of the answer that gain by a c-agent."""
-        willing = [[0] * self.given.size for _ in range(self.given.size)]
-        for a, number, better in self.tempted():
-            for c in better:
-                willing[a][c] += number
-        return willing
-
     def counts(self) -> tuple[Fraction, Fraction, Fraction]:
         """Number of agents of the answer in a blocking pair, the largest number of blocking pairs
         of one agent, and the number of blocking pairs.
@@ -57,8 +49,12 @@ class Gains:
         An a-agent that gains by c is in one with each of the W[c][a] who gain by a; of its own type
         it is one of these itself. Each pair is counted by its two agents.
         """
-        agents, most, twice, willing = 0, 0, 0, self.willing()
-        for a, number, better in self.tempted():
+        agents, most, twice, tempted = 0, 0, 0, self.tempted()
+        willing = [[0] * self.given.size for _ in range(self.given.size)]  # W[a][c]
+        for a, number, better in tempted:
+            for c in better:
+                willing[a][c] += number
+        for a, number, better in tempted:
             pairs = sum(willing[c][a] - (c == a) for c in better)
             agents += number if pairs else 0
             most = max(most, pairs)

@@ -176,7 +176,7 @@ def test_game_values_are_read_as_exact_decimals() -> None:
         ([0, 1, float("nan"), 1], None),
         ([0, 1, "some", 1], None),
         ([0, True, 1, 1], None),
-        ([0, 2, 2, 3], None),
+        ([0, 3, 2, 3], None),
         ([0, 0, 0, 1], [1]),
         ([0, 0, 0, 1], [1, "half"]),
     ],

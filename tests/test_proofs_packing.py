@@ -34,6 +34,7 @@ from cotenant.instances.problem.files import read, write
 from cotenant.solvers.outcome import Clock, Outcome, Status
 from cotenant.solvers.packing.minimum import min_cost
 from cotenant.solvers.proofs import Claimed
+from cotenant.solvers.proofs.rounding import option
 from cotenant.solvers.proofs.tree import tree_step
 from cotenant.verify.packing import Packing as CheckedPacking
 from cotenant.verify.packing_game import Play
@@ -186,7 +187,10 @@ def test_fuga_proof_replays_the_game(seed: int, method: str) -> None:
     if seed % 4 == 0:
         options["alpha"] -= 0.5
     sentence = proved(shared(seed), method, **options).sentence
-    assert sentence.endswith(": disutility: an equilibrium, to within regret 0")
+    exact = {key: n if isinstance(n, str) else option(n) for key, n in sorted(options.items())}
+    given = " ".join(f"{key}={value!a}" for key, value in exact.items())
+    head = f"packing 'shared-{seed}', {method} {given}"
+    assert sentence == f"{head}: disutility: an equilibrium, to within regret 0"
 
 
 @pytest.mark.parametrize("name", ["paper-example", "vm-types-8"])

@@ -349,9 +349,10 @@ def first_mates(cost: Integers) -> Integers:
     from .blossom_kernels import FORBIDDEN
     from .roommates.arrays import UNRANKED
     from .roommates.partition import largest_matching
+    from .roommates.ranks import lists_of
 
     rank = np.where(cost < FORBIDDEN, np.arange(len(cost)), UNRANKED).astype(np.int32)
-    return largest_matching(rank, np.full(len(cost), -1)).astype(np.int64)
+    return largest_matching(lists_of(rank), np.full(len(cost), -1)).astype(np.int64)
 
 
 def certificate(search: Blossoms | None) -> dict[str, Any]:

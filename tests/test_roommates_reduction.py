@@ -46,7 +46,7 @@ def test_irving_and_stable_partition_equal_enumeration(seed, size, density):
         matchings, counts = counted_matchings(rank)
         table, partition = irving(rank), stable_partition(rank)
         assert is_stable_partition(rank, partition.successor)
-        assert table.stable == (counts.min() == 0) == (partition.odd == 0)
+        assert table.stable == (counts.min() == 0) == (len(partition.odd_parties) == 0)
         assert partition.bound("any") <= counts.min()
         perfect = counts[(matchings >= 0).all(axis=1)]
         if perfect.size:
@@ -82,7 +82,6 @@ def test_partition_check_refuses_invalid_partition():
 def test_partition_bounds_round_up_for_both_goals():
     partition = StablePartition(np.array([1, 2, 0, 3, 5, 4], dtype=np.int32))
     assert partition.parties == ((0, 1, 2), (3,), (4, 5))
-    assert (partition.odd, partition.single) == (1, 1)
     assert partition.odd_parties == ((0, 1, 2),)
     assert partition.singletons == (3,)
     assert (partition.bound("perfect"), partition.bound("any")) == (1, 1)

@@ -108,7 +108,7 @@ def unsolvable(make, number):
     while number:
         rank = make(np.random.default_rng([seed, 77]))
         seed += 1
-        if stable_partition(rank).odd:
+        if stable_partition(rank).odd_parties:
             number -= 1
             yield rank
 
@@ -136,7 +136,7 @@ def test_partition_after_deletion_equals_fresh_partition(noise, density):
             search.delete([pair])
             rank[pair] = rank[pair[::-1]] = UNRANKED
             fresh, (predecessor, held, counts) = stable_partition(rank), search.partition
-            assert (fresh.odd, fresh.single) == tuple(counts)
+            assert (len(fresh.odd_parties), len(fresh.singletons)) == tuple(counts)
             assert is_stable_partition(rank, np.argsort(predecessor))
             assert (held == rank[np.arange(size), predecessor]).all()
         assert search._work.counts[3] == 0, "a chain of proposals was cut short"

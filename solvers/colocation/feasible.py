@@ -14,6 +14,7 @@ from ..engines import EngineAnswer, EngineName
 from ..outcome import Clock, Outcome, Status, Stop, raise_if_interrupted
 from ..roommates import ranks_from_cost
 from ..roommates.partition import largest_matching
+from ..roommates.ranks import lists_of
 from .common import PROGRAM_LIMITS, infeasible, run
 from .matching import least_penalty_matching
 
@@ -223,7 +224,8 @@ def _any_pairing(instance: Colocation, start: Pairing, clock: Clock) -> Pairing 
         types = instance.agent_types()
         open_pairs = np.where(instance.allowed[np.ix_(types, types)], 0.0, np.inf)
         placed = start.replace(single=instance.count - (start.agents_used() - start.single))
-        partner = largest_matching(ranks_from_cost(open_pairs), placed.partners(instance))
+        lists = lists_of(ranks_from_cost(open_pairs))
+        partner = largest_matching(lists, placed.partners(instance))
         largest = Pairing.from_partners(types, partner, instance.types)
         return largest if largest.single.sum() <= instance.singles_allowed else None
     alone = start.replace(single=start.single + instance.count - start.agents_used())

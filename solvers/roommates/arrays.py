@@ -14,6 +14,9 @@ Ranks = NDArray[np.int32]
 UNRANKED = 2**30
 """The rank of whom an agent cannot be matched with: larger than any position in a list."""
 
+FOUND, EXHAUSTED, PAUSED = 1, 2, 3
+"""How a step of `kernels.search` ends."""
+
 
 class Lists(NamedTuple):
     """Mutual part of the preference lists: `choice[i, r]` is at position r of i's list, `back[i,

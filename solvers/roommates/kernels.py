@@ -8,7 +8,17 @@ held[x], one comparison whatever x's state.
 from __future__ import annotations
 
 from ..compiled import compiled
-from .arrays import UNRANKED, Ints, Lists, Partition, Stack, Work
+from .arrays import (
+    EXHAUSTED,
+    FOUND,
+    PAUSED,
+    UNRANKED,
+    Ints,
+    Lists,
+    Partition,
+    Stack,
+    Work,
+)
 
 
 @compiled
@@ -322,7 +332,6 @@ def forgive(lists: Lists, found: Partition, agent: int, work: Work) -> None:
         counts[3] += 1
 
 
-FOUND, EXHAUSTED, PAUSED = 1, 2, 3
 ENTER, NEXT = 0, 1
 
 

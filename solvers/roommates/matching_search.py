@@ -12,7 +12,7 @@ from ..incumbent import Incumbent
 from ..outcome import Clock, Stop
 from ..routes import Routed
 from .arrays import Ranks
-from .partition import Goal, StablePartition, perfect_matching
+from .partition import Goal, StablePartition, largest_matching
 from .ranks import blocking_pairs, lists_of, mutual_ranks, valid_partner
 
 
@@ -160,8 +160,10 @@ class MatchingSearch(Incumbent[Ranks, int]):
 
     def completed(self, partner: Ranks) -> Ranks | None:
         """Complete a matching to a perfect one, if that is the goal; None if impossible."""
-        whole = self.goal == "any" or bool((partner >= 0).all())
-        return partner if whole else perfect_matching(self.lists, partner)
+        if self.goal == "perfect" and (partner < 0).any():
+            partner = largest_matching(self.lists, partner, perfect=True)
+            return None if (partner < 0).any() else partner
+        return partner
 
     def offer_completed(self, partner: Ranks) -> bool:
         """Complete a partial matching and offer it."""

@@ -12,7 +12,6 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ...instances.problem.errors import InvalidOption
 from ...instances.problem.option_types import validate_options
 from .arrays import UNRANKED, Lists, Partition, Ranks
 from .ranks import lists_of
@@ -50,8 +49,8 @@ class StablePartition:
 
     @property
     def odd_parties(self) -> tuple[tuple[int, ...], ...]:
-        """Parties of odd size of at least three agents: the same in every stable partition (Tan
-        1991).
+        """Parties of odd size of at least three agents: the same in every stable partition, none
+        iff there is a stable matching (Tan 1991).
         """
         return tuple(party for party in self.parties if len(party) % 2 == 1 and len(party) > 1)
 
@@ -60,18 +59,7 @@ class StablePartition:
         """Parties of one agent, unmatched in every stable matching."""
         return tuple(party[0] for party in self.parties if len(party) == 1)
 
-    @property
-    def odd(self) -> int:
-        """Number of odd parties of at least three agents: a stable matching exists iff it is 0 (Tan
-        1991).
-        """
-        return len(self.odd_parties)
-
-    @property
-    def single(self) -> int:
-        """Number of parties of one agent."""
-        return len(self.singletons)
-
+    @validate_options
     def bound(self, goal: Goal = "perfect") -> int:
         """Lower bound on the blocking pairs of a perfect matching, or of any matching.
 
@@ -80,14 +68,8 @@ class StablePartition:
         pairs are unacceptable; so ceil(odd / 2) over any matching (cf. Abraham, Biró, Manlove 2005)
         and ceil((odd + single) / 2) over perfect ones.
         """
-        return lower_bound(self.odd, self.single, goal)
-
-
-def lower_bound(odd: int, single: int, goal: Goal) -> int:
-    """Lower bound on blocking pairs that a stable partition proves; see `StablePartition.bound`."""
-    if goal not in ("perfect", "any"):
-        raise InvalidOption(f"goal is {goal!r}; expected 'perfect' or 'any'")
-    return (odd + (single if goal == "perfect" else 0) + 1) // 2
+        single = len(self.singletons) if goal == "perfect" else 0
+        return (len(self.odd_parties) + single + 1) // 2
 
 
 @validate_options
@@ -155,7 +137,7 @@ def matched_partition(rank: Ranks, predecessor: Ranks) -> Ranks:
     return partner
 
 
-def largest_matching(rank: Ranks, start: NDArray[Any]) -> Ranks:
+def largest_matching(lists: Lists, start: NDArray[Any], *, perfect: bool = False) -> Ranks:
     """Extend a matching of acceptable pairs to one with the maximum number of pairs, by augmenting
     paths (Edmonds 1965).
 
@@ -164,41 +146,22 @@ def largest_matching(rank: Ranks, start: NDArray[Any]) -> Ranks:
 
     Parameters
     ----------
-    rank : (n, n), UNRANKED for pairs that may not be matched; the ranks themselves do not matter.
+    lists : of the pairs that may be matched; the ranks themselves do not matter.
     start : (n,) partners, -1 for none.
+    perfect : end at the first agent that no path reaches.
     """
     from . import list_kernels
 
-    lists = lists_of(rank)
     partner = start.astype(np.int32)
+    if perfect and lists.complete and partner.size % 2 == 0:
+        free = np.flatnonzero(partner < 0)
+        partner[free[::2]], partner[free[1::2]] = free[1::2], free[::2]
     scratch = np.empty((5, partner.size), dtype=np.int32)
-    for agent in range(partner.size):
+    for agent in np.flatnonzero(partner < 0).tolist():
         if partner[agent] < 0:
-            list_kernels.augment(lists.choice, lists.back, lists.length, partner, agent, scratch)
-    return partner
-
-
-def perfect_matching(lists: Lists, start: Ranks) -> Ranks | None:
-    """Extend a matching of acceptable pairs to a perfect one by augmenting paths (Edmonds 1965);
-    None if there is none.
-
-    One path is O(n²) to O(n³) steps; there is one for every two agents that `start` leaves without
-    partner.
-    """
-    from . import list_kernels
-
-    partner = start.copy()
-    if partner.size % 2 == 1:
-        return None
-    if lists.complete:
-        rest = np.flatnonzero(partner < 0)
-        partner[rest[::2]], partner[rest[1::2]] = rest[1::2], rest[::2]
-        return partner
-    scratch = np.empty((5, partner.size), dtype=np.int32)
-    for agent in range(partner.size):
-        # a path that does not exist now never will: the agent misses some largest matching
-        if partner[agent] < 0 and not list_kernels.augment(
-            lists.choice, lists.back, lists.length, partner, agent, scratch
-        ):
-            return None
+            matched = list_kernels.augment(
+                lists.choice, lists.back, lists.length, partner, agent, scratch
+            )
+            if perfect and not matched:
+                break
     return partner

@@ -475,7 +475,7 @@ def test_public_functions_and_classes_have_a_docstring() -> None:
 
 
 BUDGET = {
-    "solvers": (38_902, 25_520),
+    "solvers": (38_853, 25_497),
     "analysis": (19_145, 12_984),
     "instances": (20_879, 13_847),
     "models": (5_101, 3_190),
@@ -485,7 +485,7 @@ BUDGET = {
     "cluster": (12_711, 8_729),
     "papers": (5_855, 4_267),
     "cli": (3_480, 2_378),
-    "tests": (44_850, 35_508),
+    "tests": (44_849, 35_507),
     "benchmarks": (6_948, 5_380),
 }
 """Lines of each layer's Python files, and those of code (without blanks, comments and docstrings):

@@ -47,7 +47,7 @@ from special_files import specials
 import cotenant
 from cotenant import cli
 from cotenant.analysis.frontier import PriceFrontier  # noqa: F401  (loaded before the forks, as all that follows)
-from cotenant.analysis.report.content import build_page
+from cotenant.analysis.report.comparison_page import build_page
 from cotenant.analysis.report.overview import overview_tables
 from cotenant.analysis.report.read_runs import gather
 from cotenant.analysis.run.rows import finished_rows

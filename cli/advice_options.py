@@ -196,10 +196,12 @@ class ShowOptions:
         found = shown(answer)
         text = self._write_plan(found)
         if self.report is not None:
-            from ..cluster.report.page import answer_page, write_page
+            from ..analysis.report.page import write_page
+            from ..cluster.report.page import answer_page
 
-            page = write_page(answer_page(found), self.report, ["cotenant", *sys.argv[1:]])
-            say(f"{page} written")
+            page = answer_page(found, ["cotenant", *sys.argv[1:]])
+            write_page(page, self.report)
+            say(f"{self.report} written")
         if text is not None:
             typer.echo(text, nl=False)
         elif self.as_json:

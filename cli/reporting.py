@@ -33,8 +33,8 @@ def report(
     tables : write the tables here, as CSV and LaTeX, those of a kind in one file
     width : width of your paper's column, which figures and LaTeX tables fit
     """
-    from ..analysis.report.content import MOST_PICTURED
-    from ..analysis.report.page import require_report, write_report
+    from ..analysis.report.comparison_page import MOST_PICTURED, write_report
+    from ..analysis.report.page import require_report
     from ..analysis.report.read_runs import gather
     from ..instances.problem.emitted import command_line, operand
     from ..instances.problem.files import require_folder

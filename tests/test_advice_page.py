@@ -15,12 +15,13 @@ from support.browser import Tags
 from support.messages import approved
 from support.terminal import run
 
+from cotenant.analysis.report.page import Page, write_page
 from cotenant.cluster.judge.order import Ordered
 from cotenant.cluster.judge.scheduler_filters import Move
 from cotenant.cluster.plan.answer import Answer, Proved
 from cotenant.cluster.plan.nodes import advise
 from cotenant.cluster.report.answers import shown
-from cotenant.cluster.report.page import AnswerPage, answer_page, write_page
+from cotenant.cluster.report.page import answer_page
 from cotenant.cluster.report.text_report import LEAST_LINES, WIDTH
 from cotenant.cluster.state.reading import read_state
 from cotenant.cluster.state.state import StateWarning
@@ -35,7 +36,7 @@ def shop() -> Answer:
     return advise(read_state(["state/shop"]), time_limit=20)
 
 
-def rows_of(page: AnswerPage, title: str) -> list[tuple[Any, ...]]:
+def rows_of(page: Page, title: str) -> list[tuple[Any, ...]]:
     """The rows of the first table of a section."""
     return list(next(part for part in page.parts if part.title == title).tables[0].rows)
 
@@ -95,7 +96,7 @@ def test_page_escapes_names_from_the_state(tmp_path: Path) -> None:
     found = advise(read)
     assert found.freed == (NASTY,)
     page = Tags(
-        write_page(answer_page(shown(found)), tmp_path / "x.html", ["x", NASTY]).read_text()
+        write_page(answer_page(shown(found), ["x", NASTY]), tmp_path / "x.html").read_text()
     )
     assert {"img"}.isdisjoint(tag for tag, _ in page.tags)
     assert len(page.all("script")) == 1

@@ -13,8 +13,7 @@ from support.messages import approved, refused
 
 import cotenant
 from cotenant.analysis.registry import analysis_of
-from cotenant.analysis.report.content import decision
-from cotenant.analysis.report.page import write_report
+from cotenant.analysis.report.comparison_page import decision, write_report
 from cotenant.analysis.run.documents import require_good
 from cotenant.instances.problem import InvalidFile
 
@@ -28,9 +27,7 @@ def row(method: str, penalty: float, **changes: Any) -> Any:
 
 
 def sentence(rows: list[Any]) -> str:
-    found = decision(rows, METRICS)
-    assert found is not None
-    return found.sentence
+    return decision(rows, METRICS)[0]
 
 
 def test_decision_names_gap_and_best_policy() -> None:
@@ -56,14 +53,12 @@ def test_decision_names_gap_and_best_policy() -> None:
     ],
 )
 def test_decision_without_bound_or_answer_is_none(rows: list[Any]) -> None:
-    assert decision(rows, METRICS) is None
+    assert decision(rows, METRICS) == ("", None)
 
 
 def test_decision_from_bound_and_a_single_policy_names_no_best_method() -> None:
     rows = cotenant.compare([cotenant.read("numa/tiny")], ["fluid", "Local"], progress=False).rows
-    decided = decision(rows, analysis_of("numa").metric_table)
-    assert decided is not None
-    approved(decided.sentence)
+    approved(decision(rows, analysis_of("numa").metric_table)[0])
 
 
 @pytest.mark.slow
@@ -76,7 +71,7 @@ def test_page_of_one_instance_begins_with_decision(tmp_path: Path) -> None:
     decided = text.partition('class="decision">')[2][:200]
     assert decided.startswith("Put web&lt;b&gt;")
     assert "0.0425" in decided
-    assert text.index("Put web") < text.index('<section id="ran"')
+    assert text.index("Put web") < text.index('<section id="what-was-run"')
     assert text.count("Put web") == 1
     answer = text.partition('<details id="colocation-tiny-answer"')[2].partition("</details>")[0]
     assert answer.count("web&lt;b&gt;") == 2, "in a cell, and in the CSV that is copied"
@@ -87,13 +82,12 @@ def test_page_of_one_instance_begins_with_decision(tmp_path: Path) -> None:
 
 def test_truncated_stored_answer_says_how_to_print_all() -> None:
     table = {"columns": ["job", "beside"], "rows": [["web", "db"]], "total": 3}
-    decided = decision(
+    _, answer = decision(
         [row("optimal", 0.02, bound=0.02, status="optimal", answer_table=table)], METRICS
     )
-    assert decided is not None
-    assert decided.answer is not None
-    assert decided.answer.csv().splitlines() == ["job,beside", "web,db"]
-    approved(decided.answer.title)
+    assert answer is not None
+    assert answer.csv().splitlines() == ["job,beside", "web,db"]
+    approved(answer.title)
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ from support.terminal import run, settings_file
 
 import cotenant
 from cotenant.analysis.metric import Metric
-from cotenant.analysis.report.content import build_page
+from cotenant.analysis.report.comparison_page import build_page
 from cotenant.analysis.report.drawing import svg
 from cotenant.analysis.report.overview import overview_tables
 from cotenant.analysis.report.read_runs import gather
@@ -93,7 +93,7 @@ def test_significance_tests_need_at_least_six_instances() -> None:
     for count, tested in ((5, 0), (6, 1)):
         comparison = rows_of(count)
         assert sum("-tests-" in table.name for table in overview_tables(comparison)) == tested
-        (part,) = build_page(comparison.rows).problems
+        part, _ = build_page(comparison.rows).parts
         assert sum("-tests-" in table.name for table in part.tables) == tested
     few = next(t for t in overview_tables(rows_of(5)) if t.name == "colocation-mean-gaps")
     approved(few.notes[-1])
@@ -140,9 +140,8 @@ def test_own_metrics_and_rules_appear_in_tables_and_rows(
     assert {each["metrics"]["largest"] for each in rows.values()} == {7}
     page = build_page(list(rows.values()))
     approved(page.commands[0])
-    (part,) = page.problems
-    table = part.instances[0].table
-    assert table is not None
+    part, _ = page.parts
+    table = part.parts[0].tables[0]
     assert "largest" in [column.name for column in table.columns]
     assert run(*words, *settings_file(folder, **own, columns=["largest"])).returncode == 0
 
@@ -153,9 +152,8 @@ def test_answer_that_breaks_a_user_rule_is_no_best_answer(folder: Path) -> None:
     assert lines["optimal"]["broken"]
     assert list(found.table["broken"]) == ["no_regression"] * 2
     assert lines["GR"]["bounds"]["penalty"] == pytest.approx(0.0425), "it holds with the rule too"
-    (part,) = build_page(found.rows).problems
-    decision = part.instances[0].decision
-    assert decision is None or "optimal" not in decision.sentence
+    part, _ = build_page(found.rows).parts
+    assert "optimal" not in part.parts[0].decision
     write(folder, broken="and False ")
     obeyed = cotenant.compare([TINY], ["optimal"], progress=False, **measures())
     assert obeyed.rows[0]["broken"] == {}

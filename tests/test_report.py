@@ -23,8 +23,7 @@ from typer.testing import CliRunner
 
 from cotenant.analysis.frontier import PriceFrontier, PricePoint
 from cotenant.analysis.registry import analysis_of
-from cotenant.analysis.report.content import MOST_PICTURED, build_page
-from cotenant.analysis.report.page import write_report
+from cotenant.analysis.report.comparison_page import MOST_PICTURED, build_page, write_report
 from cotenant.analysis.report.picture import Chart, HeatMap, Series, finding, once
 from cotenant.analysis.report.plotting import MOST_LINES, chart_figure
 from cotenant.analysis.report.price_chart import price_chart
@@ -268,7 +267,7 @@ def test_page_groups_pictures_by_instance(monkeypatch: pytest.MonkeyPatch) -> No
             row("CO", "two"),
         ]
     )
-    one, two = made.problems[0].instances
+    one, two, _ = made.parts[0].parts
     approved([shown.title for shown in one.pictures])
     approved(one.notes)
     assert two.pictures == ()
@@ -283,7 +282,7 @@ def test_page_notes_pictures_that_fail_and_keeps_the_rest(
 
     fake_pictures(monkeypatch, broken)
     made = build_page([row("GR", record={"value": 3})])
-    approved(made.problems[0].instances[0].notes)
+    approved(made.parts[0].parts[0].notes)
     fake_pictures(
         monkeypatch,
         lambda rows: [Chart("c", "c", "x", "y", (Series("s", (object(),), (1,)),), "alt")],
@@ -299,12 +298,12 @@ def test_page_of_many_instances_draws_the_first_and_tabulates_all(
     rows = [
         row("GR", f"i{number}", record={"value": number}) for number in range(MOST_PICTURED + 5)
     ]
-    problem = build_page(rows).problems[0]
-    assert [bool(each.pictures) for each in problem.instances] == [True] * MOST_PICTURED + [
+    problem = build_page(rows).parts[0]
+    assert [bool(each.pictures) for each in problem.parts[:-1]] == [True] * MOST_PICTURED + [
         False
     ] * 5
-    assert all(each.table is not None for each in problem.instances)
-    approved("\n".join(problem.notes))
+    assert all(each.tables for each in problem.parts)
+    approved("\n".join(problem.sentences))
 
 
 def test_page_shows_frontier_only_with_runs_of_equal_options() -> None:
@@ -314,10 +313,10 @@ def test_page_shows_frontier_only_with_runs_of_equal_options() -> None:
         frontier(options={"alpha": 0.05}),
         frontier("three"),
     ]
-    plain, other, alone = build_page(rows).problems[0].instances
+    plain, other, alone, _ = build_page(rows).parts[0].parts
     assert plain.pictures == ()
     approved([series.name for series in other.pictures[0].series][-1])  # type: ignore[union-attr]
-    assert alone.table is None
+    assert alone.tables == ()
     assert "Only a frontier" in alone.notes[0]
     approved(other.pictures[0].command)
 
@@ -430,7 +429,7 @@ def test_report_writes_figures_and_tables_as_files(tmp_path: Path) -> None:
     both = (tmp_path / "t" / "colocation-instances.csv").read_text().splitlines()
     assert both[0].startswith("table,method,")
     assert {line.partition(",")[0] for line in both[1:]} == {
-        each.table.title for each in made.problems[0].instances if each.table
+        table.title for each in made.parts[0].parts[:-1] for table in each.tables
     }
     assert (
         (tmp_path / "t" / "colocation-mean-gaps.csv")

@@ -26,7 +26,7 @@ EVERY = (
 @pytest.fixture(scope="module")
 def page(tmp_path_factory: pytest.TempPathFactory) -> str:
     """The address of a page with tables, profiles, a map and failures."""
-    from cotenant.analysis.report.page import write_report
+    from cotenant.analysis.report.comparison_page import write_report
 
     rows = [
         *two_instances(),
@@ -52,7 +52,7 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> str:
 def every(tmp_path_factory: pytest.TempPathFactory) -> str:
     """The address of a page with pictures of every problem."""
     import cotenant
-    from cotenant.analysis.report.page import write_report
+    from cotenant.analysis.report.comparison_page import write_report
 
     small = [cotenant.read(f"{problem}/tiny") for problem in PROBLEM_NAMES]
     small.append(cotenant.read("packing/paper-example"))
@@ -66,16 +66,17 @@ def plan(tmp_path_factory: pytest.TempPathFactory) -> str:
     """The address of the page of a plan for a cluster, with warnings."""
     from dataclasses import replace
 
+    from cotenant.analysis.report.page import write_page
     from cotenant.cluster.plan.nodes import advise
     from cotenant.cluster.report.answers import shown as words_of
-    from cotenant.cluster.report.page import answer_page, write_page
+    from cotenant.cluster.report.page import answer_page
     from cotenant.cluster.state.reading import read_state
 
     advice = advise(read_state(["state/shop"]), time_limit=20)
-    page = answer_page(words_of(advice))
+    page = answer_page(words_of(advice), ["cotenant", "advise", "nodes", "x"])
     page = replace(page, warnings=(("One namespace only.", "Add -A."),))
     path = tmp_path_factory.mktemp("plan") / "page.html"
-    return write_page(page, path, ["cotenant", "advise", "nodes", "x"]).as_uri()
+    return write_page(page, path).as_uri()
 
 
 @pytest.fixture

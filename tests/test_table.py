@@ -22,8 +22,8 @@ from support.terminal import run, settings_file
 import cotenant
 from cotenant.analysis.metric import Metric
 from cotenant.analysis.registry import analysis_of
+from cotenant.analysis.report.comparison_page import write_report
 from cotenant.analysis.report.console import Form, print_tables
-from cotenant.analysis.report.page import write_report
 from cotenant.analysis.report.table import PAGE, Column, Table
 from cotenant.analysis.report.tables import (
     comparison_tables,

@@ -23,10 +23,10 @@ from support.messages import refused
 from support.terminal import Terminal, run
 
 import cotenant
+from cotenant.analysis.report.comparison_page import write_report
 from cotenant.analysis.report.console import progress, waiting
 from cotenant.analysis.report.drawing import svg
 from cotenant.analysis.report.fitting import fitted
-from cotenant.analysis.report.page import write_report
 from cotenant.analysis.report.picture import Chart, HeatMap, Series
 from cotenant.analysis.report.table import Column, Table
 from cotenant.instances.problem.emitted import (

@@ -1,33 +1,105 @@
-"""HTML page of a comparison in one file: runs, gaps to proved bounds, and pictures."""
+"""Pages of results as data, and their HTML: one file that loads nothing from elsewhere."""
 
 from __future__ import annotations
 
 import base64
 import os
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from ...instances.problem.errors import InvalidOption, UnknownName, install
-from ...instances.problem.files import require_folder, write_text
-from ...instances.problem.option_types import validate_options
-from ...instances.problem.text import all_printable, sanitize_for_terminal
-from ..run.rows import Row
+from ...instances.problem.errors import InvalidOption, install
+from ...instances.problem.files import write_text
+from ...instances.problem.text import sanitize_for_terminal
 from .console import require_writable
-from .content import MOST_PICTURED, ProblemPart, build_page
-from .drawing import require_matplotlib, save_pages, svg
+from .drawing import require_matplotlib, svg
 from .picture import Picture, finding
-from .read_runs import require_answers
-from .table import bare, escaped, slug, stacked
+from .table import Table, slug
 
 _WIDE = 560
 """Pictures wider than this, in points, take the page's whole width."""
-_PAGE = Path(__file__).resolve().parent / "assets"
-PAGE_STYLE = _PAGE / "style.css"
+_ASSETS = Path(__file__).resolve().parent / "assets"
+PAGE_STYLE = _ASSETS / "style.css"
 """The style of every page, with the colors of series in light and in dark."""
+
+
+@dataclass(frozen=True)
+class Part:
+    """Section of a page: sentences, tables and pictures, then sections of its own.
+
+    Attributes
+    ----------
+    title : its heading.
+    sentences, tables, pictures : shown in this order.
+    decision : sentence that decides, shown large above the tables; "" for none.
+    answer : the whole answer behind the decision, collapsed, which a reader can copy as CSV.
+    notes : what could not be shown, and why.
+    folded : whether the section is collapsed at first.
+    parts : sections inside this one.
+    """
+
+    title: str
+    sentences: tuple[str, ...] = ()
+    tables: tuple[Table, ...] = ()
+    pictures: tuple[Picture, ...] = ()
+    decision: str = ""
+    answer: Table | None = None
+    notes: tuple[str, ...] = ()
+    folded: bool = False
+    parts: tuple[Part, ...] = ()
+
+    def every(self) -> Iterator[Part]:
+        """The section, then all sections inside it, in the order of the page."""
+        yield self
+        for part in self.parts:
+            yield from part.every()
+
+    def drawn(self) -> list[Picture]:
+        """Pictures of the section and of the sections inside it."""
+        return [shown for part in self.every() for shown in part.pictures]
+
+
+@dataclass(frozen=True)
+class Page:
+    """Page about a comparison, a cluster or a log of jobs, before it is written.
+
+    Attributes
+    ----------
+    title, about : what was asked, and of what.
+    parts : its sections, after those of the fields below.
+    warnings : text and cure ("" for none) of whatever makes the answer one about something else
+        than the user's data.
+    numbers : the few that decide, each with the sentence that says what it is and what is proved.
+    decision : sentences that have no number.
+    lists : names that decide (nodes that are freed, or idle), by what they are.
+    commands : what a person types to get the page again.
+    notes : on the commands.
+    versions : of the libraries that computed the answers.
+    """
+
+    title: str
+    about: str
+    parts: tuple[Part, ...] = ()
+    warnings: tuple[tuple[str, str], ...] = ()
+    numbers: tuple[tuple[str, str], ...] = ()
+    decision: tuple[str, ...] = ()
+    lists: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    commands: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+    versions: Table | None = None
+
+    def pictures(self) -> list[Picture]:
+        """Every picture in the order of the page."""
+        return [shown for part in self.parts for shown in part.drawn()]
+
+    def tables(self) -> Iterator[Table]:
+        """Every table of the sections, with the answers and the numbers of the pictures."""
+        for part in (each for section in self.parts for each in section.every()):
+            found = (*part.tables, part.answer, *(shown.table() for shown in part.pictures))
+            yield from (table for table in found if table is not None)
 
 
 def require_report(path: Path | None, *inputs: str | Path) -> None:
@@ -42,102 +114,33 @@ def require_report(path: Path | None, *inputs: str | Path) -> None:
     require_writable(path, *inputs)
 
 
-@validate_options
-def write_report(
-    rows: Iterable[Row],
-    path: str | os.PathLike[str],
-    *,
-    figures: str | os.PathLike[str] | None = None,
-    tables: str | os.PathLike[str] | None = None,
-    command: str = "",
-    shown: int = MOST_PICTURED,
-    summary_only: bool = False,
-    width: float | None = None,
-    columns: Sequence[str] = (),
-    progress: Callable[[str], None] | None = None,
-) -> list[Path]:
-    """Write rows of comparisons as one self-contained HTML page; returns the files written.
+def write_page(
+    page: Page, path: str | os.PathLike[str], progress: Callable[[str], None] = lambda words: None
+) -> Path:
+    """Write a page as one HTML file that needs no network, and return its path.
 
     Parameters
     ----------
-    rows : as `Comparison.rows` holds them or `read_runs.read_runs` reads them, of any problems.
-    path : of the page.
-    figures : folder for the pictures of each problem: one PDF, a page a picture, and the LaTeX that
-        includes them.
-    tables : folder for the tables of each problem as CSV and LaTeX: gaps, wins, tests, those of its
-        instances in one file, and every run (CSV alone).
-    command : what a person types to get the page again; the comparisons' own commands when not
-        given.
-    shown : instances of each problem whose pictures are drawn; the tables of all are there.
-    summary_only : leave out the instances and the list of every run.
-    width : centimeters that LaTeX tables and figures fit: a page's, or a column's.
-    columns : of LaTeX tables, by their headings: of the others those that have any of them keep
-        their first alone.
+    page : what it shows.
+    path : of the file.
     progress : called with what is being drawn.
 
     Raises
     ------
     InvalidFile
-        There is no row with an answer, or a path cannot be written; nothing half-written is left.
+        The page cannot be written.
     InvalidOption
         jinja2 or matplotlib is missing.
-    UnknownName
-        No table has a column of a name given.
     """
-    listed: list[Row] = []
-    for row in rows:
-        if not isinstance(row, Mapping):
-            raise InvalidOption(
-                f"rows holds {row!r:.40}; expected rows as Comparison.rows has them"
-            )
-        listed.append(all_printable(row))  # names of others stand everywhere on the page
     require_report(Path(path))
-    require_answers(listed, "the report")
-    for folder in (figures, tables):
-        require_folder(None if folder is None else Path(folder))
-    content = build_page(
-        listed, sanitize_for_terminal(command), shown=shown, summary_only=summary_only
-    )
-    headings = {bare(column.name): None for table in content.tables() for column in table.headings}
-    for name in columns:
-        if bare(name).casefold() not in map(str.casefold, headings):
-            raise UnknownName("column", name, headings)
-    drawn = content.pictures()
-    page = render_page("comparison.html", content, drawn, progress or (lambda words: None))
-    written = [write_text(path, page)]
-    for problem in content.problems:
-        if figures is not None and problem.drawn():
-            written += _write_pictures(problem, Path(figures), width)
-        if tables is not None:
-            written += _write_tables(problem, Path(tables), width, columns)
-    return written
-
-
-def render_page(
-    template: str,
-    content: Any,
-    pictures: Sequence[Picture],
-    progress: Callable[[str], None] = lambda words: None,
-    **values: Any,
-) -> str:
-    """Render a template of `assets` inside the frame of all pages.
-
-    Parameters
-    ----------
-    template : its file.
-    content : what the template and the frame call `made`; it has a title and says what it is about.
-    pictures : those that the template draws.
-    progress : called with what is being drawn.
-    values : what else the template takes.
-    """
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
     from markupsafe import Markup, escape
 
     drawn: dict[int, str] = {}  # 1. Draw the pictures.
-    for number, shown in enumerate(pictures, start=1):
+    for number, shown in enumerate(page.pictures(), start=1):
         progress(shown.title)
         drawn[id(shown)] = _svg(shown, f"p{number}-")
-    style, script = ((_PAGE / name).read_text("utf-8") for name in ("style.css", "script.js"))
+    style, script = ((_ASSETS / name).read_text("utf-8") for name in ("style.css", "script.js"))
     digest = base64.b64encode(sha256(script.encode()).digest()).decode()
     # Styles stay 'unsafe-inline': every mark of an SVG carries its own. Nothing else is allowed,
     # above all no address.
@@ -146,7 +149,7 @@ def render_page(
         "'unsafe-inline'; img-src data:"
     )
     environment = Environment(  # 3. Render the template.
-        loader=FileSystemLoader(_PAGE),
+        loader=FileSystemLoader(_ASSETS),
         autoescape=True,
         trim_blocks=True,
         lstrip_blocks=True,
@@ -164,14 +167,13 @@ def render_page(
         "finding": finding,
     }
     environment.filters["prose"] = _prose
-    rendered: str = environment.get_template(template).render(
-        made=content,
+    rendered = environment.get_template("page.html").render(
+        page=page,
         policy=f"{policy}; base-uri 'none'; form-action 'none'",
         style=Markup(style),
         script=Markup(script),
-        **values,
     )
-    return rendered
+    return write_text(path, rendered)
 
 
 def _svg(shown: Picture, prefix: str) -> str:
@@ -220,43 +222,3 @@ def _prose(text: str) -> str:
 
     shown = str(escape(grouped(sanitize_for_terminal(text))))
     return Markup(re.sub(r"`([^`]+)`", r"<code>\1</code>", shown))
-
-
-def _unique(names: Sequence[str]) -> list[str]:
-    taken: dict[str, int] = {}
-    found = []
-    for name in names:
-        safe = re.sub(r"[^\w.-]+", "-", name).strip("-.")[:120] or "unnamed"
-        taken[safe] = taken.get(safe, 0) + 1
-        found.append(safe if taken[safe] == 1 else f"{safe}-{taken[safe]}")
-    return found
-
-
-def _write_pictures(problem: ProblemPart, folder: Path, width: float | None) -> list[Path]:
-    """Write the pictures of a problem as pages of one PDF, with LaTeX of one figure a page."""
-    pictures = problem.drawn()
-    named = zip(pictures, _unique([picture.name for picture in pictures]), strict=True)
-    figures = [
-        f"\\begin{{figure}}\n\\centering\n\\includegraphics[page={number}]{{{problem.name}}}\n"
-        f"\\caption{{{escaped(f'{picture.title}. {finding(picture)}')}}}\n"
-        f"\\label{{fig:{name}}}\n\\end{{figure}}\n"
-        for number, (picture, name) in enumerate(named, start=1)
-    ]
-    text = "\n".join(["% \\usepackage{graphicx}", *figures])
-    file = folder / f"{problem.name}.pdf"
-    return [save_pages(pictures, file, width), write_text(file.with_suffix(".tex"), text)]
-
-
-def _write_tables(
-    problem: ProblemPart, folder: Path, width: float | None, columns: Sequence[str]
-) -> list[Path]:
-    """Write the tables of a problem, those of one kind to one CSV and one LaTeX file."""
-    written = []
-    for kind, tables in problem.kinds().items():
-        name = f"{problem.name}-{kind}"
-        written.append(write_text(folder / f"{name}.csv", stacked(name, tables).csv()))
-        if kind != "runs":
-            pairs = zip(tables, _unique([table.name for table in tables]), strict=True)
-            texts = [replace(each, name=one).only(columns).latex(width) for each, one in pairs]
-            written.append(write_text(folder / f"{name}.tex", "\n".join(texts)))
-    return written

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
+from ...analysis.report.page import Page, Part, write_page
 from ...analysis.report.table import Column, Table
 from ...analysis.report.tables import facts_table
 from ...analysis.scheduling.audit import window_notes
@@ -15,8 +16,8 @@ from ...analysis.scheduling.causes import Cause
 from ...analysis.scheduling.fairness import HOUR, Fairness, moment
 from ...instances.scheduling.accounts import waits
 from ...instances.scheduling.units import Unit
-from ..report.page import AnswerPage, write_page
-from ..report.text_report import NAMED, PagePart, some, wrapped
+from ..report.page import how_made
+from ..report.text_report import NAMED, some, wrapped
 
 EVEN = 0.001
 """Debts below this part of all work are called even."""
@@ -393,23 +394,24 @@ def write_fairness_report(
             sorted({each.reference for _, one in judged for each in one.audits})
         ),
     }
-    parts.append(PagePart("What was run", tables=(facts_table(run, "What was run"),), folded=True))
+    parts.append(Part("What was run", tables=(facts_table(run, "What was run"),), folded=True))
     decision = [
         f"{name}: " * (name is not None) + sentence
         for name, one in judged
         for sentence in filter(None, (verdict(one), headline(one)))
     ]
-    page = AnswerPage(f"Who is owed what: {log}", about, tuple(decision), parts=tuple(parts))
-    return write_page(page, path, command)
+    title = f"Who is owed what: {log}"
+    page = Page(title, about, tuple(parts), decision=tuple(decision), **how_made(command))
+    return write_page(page, path)
 
 
-def _parts(partition: str | None, judged: Fairness) -> Iterator[PagePart]:
+def _parts(partition: str | None, judged: Fairness) -> Iterator[Part]:
     """Sections of one partition: its tables, their assumptions, and the debts over time."""
     windows = [windows_table(judged)] if len(judged.audits) > 1 else []
     tables = [debts_table(judged), *windows, _causes(judged), _alone(judged)]
     name = f"{judged.found.kind}s" if partition is None else f"partition {partition}"
     tables = tables if judged.work.any() else []
-    yield PagePart(name, (period(judged), *rests_on(judged)), tuple(tables), (judged.picture(),))
+    yield Part(name, (period(judged), *rests_on(judged)), tuple(tables), (judged.picture(),))
 
 
 def _causes(judged: Fairness) -> Table:

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 
+from ...analysis.report.page import Part
 from ...instances.problem.emitted import quoted
 from ...instances.problem.option_types import validate_options
 from ..judge.scheduler_filters import Scheduler
@@ -17,7 +18,6 @@ from ..state.state import ClusterState, Role
 from .page import MAX_PENDING, rows_part
 from .text_report import (
     Line,
-    PagePart,
     Shown,
     amount,
     cut_short,
@@ -293,7 +293,7 @@ def _not_read(state: ClusterState) -> list[Line]:
     return [Line(f"not read: {kinds}")] * bool(kinds)
 
 
-def _places(state: ClusterState, arrivals: Mapping[int, str]) -> tuple[PagePart, ...]:
+def _places(state: ClusterState, arrivals: Mapping[int, str]) -> tuple[Part, ...]:
     """Section of the page with the nodes on which pending pods are placed."""
     rows = [(state.pods[n].title, name) for n, name in [*arrivals.items()][:MAX_PENDING]]
     headings = state.workload_noun, state.host_noun
@@ -413,7 +413,7 @@ def _use(one: CardUse) -> str:
     return text + f"; {one.closed} more on nodes that take no pods" * bool(one.closed) + "."
 
 
-def _parts(found: Answer, domains: Mapping[str, int | None], topology: str) -> Iterator[PagePart]:
+def _parts(found: Answer, domains: Mapping[str, int | None], topology: str) -> Iterator[Part]:
     """Tables on GPUs: free pieces, topology domains, and the nodes of a gang's pods."""
     rows = [
         (one.resource, f"{free} free", nodes) for one in found.room

@@ -5,26 +5,22 @@ what is proved.
 from __future__ import annotations
 
 import math
-import os
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import astuple, dataclass, field
-from pathlib import Path
+from dataclasses import astuple
 from typing import Any
 
-from ...analysis.report.page import render_page, require_report
+from ...analysis.report.page import Page, Part
 from ...analysis.report.table import Column, Table, slug
 from ...analysis.report.tables import facts_table
 from ...analysis.run.result import versions
 from ...instances.problem.emitted import command_line
-from ...instances.problem.files import write_text
 from ...instances.problem.option_types import validate_options
 from ..judge.scheduler_filters import Scheduler
 from ..plan.answer import Answer
 from ..state.node_types import TYPES, ZONE
 from .text_report import (
     GIVEN,
-    PagePart,
     Shown,
     amount,
     as_sentence,
@@ -39,9 +35,9 @@ MAX_PENDING = 200
 
 
 @validate_options
-def answer_page(answer: Shown) -> AnswerPage:
+def answer_page(answer: Shown, command: Sequence[str] = ()) -> Page:
     """Build the page of an answer: the complete text of the terminal, the plan, sections of its
-    question, and the assumptions.
+    question, and the assumptions; `command` are the words that a person types to get it again.
     """
     state, advice = answer.state, answer.advice
     lines = [(one.number, as_sentence(state, one.words)) for one in answer.lines
@@ -68,27 +64,34 @@ def answer_page(answer: Shown) -> AnswerPage:
             headings = "reason", "how", "number", "which"
             parts.append(rows_part("What stays, and why", headings, stays, folded=True))
     if words := [as_sentence(state, each) for each in detail_sentences(state, advice)]:
-        parts.append(PagePart("Counted, and reported only", tuple(words), folded=True))
-    return AnswerPage(
-        answer.title, answer.about,
-        tuple(words for number, words in lines if not number),
-        (*warnings, *((as_sentence(state, each), "") for each in given)),
-        tuple((number, words) for number, words in lines if number),
-        {line.title: tuple(line.names) for line in answer.lines if line.names}, tuple(parts),
+        parts.append(Part("Counted, and reported only", tuple(words), folded=True))
+    return Page(
+        answer.title, answer.about, tuple(parts),
+        warnings=(*warnings, *((as_sentence(state, each), "") for each in given)),
+        numbers=tuple((number, words) for number, words in lines if number),
+        decision=tuple(words for number, words in lines if not number),
+        lists={line.title: tuple(line.names) for line in answer.lines if line.names},
+        **how_made(command),
     )  # fmt: skip
+
+
+def how_made(command: Sequence[str]) -> dict[str, Any]:
+    """Fields of a page that say how it was made: the command line, if known, and the versions."""
+    lines = (command_line(command),) if command else ()
+    return {"commands": lines, "versions": facts_table(dict(versions()), "Versions")}
 
 
 def rows_part(
     title: str, headings: Iterable[str], rows: Iterable[Iterable[Any]], folded: bool = False
-) -> PagePart:
+) -> Part:
     """Section with one table whose first column names the rows."""
     columns = (Column(name, bold=not index, numeric=name == "number")
                for index, name in enumerate(headings))  # fmt: skip
     table = Table(slug(title), "", tuple(columns), tuple(map(tuple, rows)))
-    return PagePart(title, tables=(table,), folded=folded)
+    return Part(title, tables=(table,), folded=folded)
 
 
-def nodes_part(advice: Answer) -> PagePart:
+def nodes_part(advice: Answer) -> Part:
     """Section with the state of every node before and after the plan: freed nodes first, then other
     changed ones; utilization is that of the most used resource.
     """
@@ -124,7 +127,7 @@ def nodes_part(advice: Answer) -> PagePart:
     return rows_part(f"{state.host_noun.capitalize()}s before and after", headings, rows)
 
 
-def _moves_parts(advice: Answer) -> Iterator[PagePart]:
+def _moves_parts(advice: Answer) -> Iterator[Part]:
     """Sections with the moves by wave, each from the node where the pod is at that time, and with
     the nodes that are empty after each wave.
     """
@@ -145,10 +148,10 @@ def _moves_parts(advice: Answer) -> Iterator[PagePart]:
         empty.setdefault(last.get(name, 0), []).append(name)
     words += [f"Empty after wave {number}: {', '.join(empty[number])}." for number in sorted(empty)]
     part = rows_part("Moves, in waves", (one, "wave", "from", "to"), rows)
-    yield PagePart(part.title, tuple(words), part.tables)
+    yield Part(part.title, tuple(words), part.tables)
 
 
-def _certificate(advice: Answer) -> PagePart:
+def _certificate(advice: Answer) -> Part:
     """Section with the objective of the plan beside its proved bound."""
     state = advice.state
     host, one = state.host_noun, state.workload_noun
@@ -169,53 +172,4 @@ def _certificate(advice: Answer) -> PagePart:
     headings = "the plan", "at least, in any case", f"at least, while the pinned {one}s stay"
     columns = (Column("what", bold=True), *map(Column, headings))
     table = Table("certificate", "", columns, tuple(rows), notes=tuple(notes))
-    return PagePart("What is proved", tables=(table,), folded=True)
-
-
-@dataclass(frozen=True)
-class AnswerPage:
-    """Content of the HTML page of an answer, before it is written.
-
-    Attributes
-    ----------
-    title, about : what was asked, and of what.
-    decision : sentences that have no number.
-    warnings : text and cure ("" for none) of whatever makes the answer one about something else
-        than the user's cluster.
-    numbers : the few that decide, each with the sentence that says what it is and what is proved.
-    lists : names that decide (nodes that are freed, or idle), by what they are.
-    parts : further sections.
-    """
-
-    title: str
-    about: str
-    decision: tuple[str, ...]
-    warnings: tuple[tuple[str, str], ...] = ()
-    numbers: tuple[tuple[str, str], ...] = ()
-    lists: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    parts: tuple[PagePart, ...] = ()
-
-
-@validate_options
-def write_page(page: AnswerPage, path: str | os.PathLike[str], command: Sequence[str] = ()) -> Path:
-    """Write the page of an answer as one HTML file that needs no network, and return its path.
-
-    Parameters
-    ----------
-    page : what it shows.
-    path : of the file.
-    command : the words that a person types to get the page again; () for none.
-
-    Raises
-    ------
-    InvalidFile
-        The page cannot be written.
-    InvalidOption
-        jinja2 or matplotlib is missing.
-    """
-    require_report(Path(path))
-    html = render_page(
-        "answer.html", page, [shown for part in page.parts for shown in part.pictures],
-        command=command_line(command), versions=facts_table(dict(versions()), "Versions"),
-    )  # fmt: skip
-    return write_text(path, html)
+    return Part("What is proved", tables=(table,), folded=True)

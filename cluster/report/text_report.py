@@ -12,8 +12,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
 
-from ...analysis.report.picture import Picture
-from ...analysis.report.table import Table
+from ...analysis.report.page import Part
 from ...instances.problem.text import sanitize_for_terminal
 from ..judge.scheduler_filters import Scheduler
 from ..plan.answer import Answer, Proved
@@ -416,17 +415,6 @@ def wrapped(lines: Iterable[str]) -> list[str]:
 
 
 @dataclass(frozen=True)
-class PagePart:
-    """Section of a page: sentences, tables and pictures; collapsed at first if `folded`."""
-
-    title: str
-    sentences: tuple[str, ...] = ()
-    tables: tuple[Table, ...] = ()
-    pictures: tuple[Picture, ...] = ()
-    folded: bool = False
-
-
-@dataclass(frozen=True)
 class Line:
     """Sentence or list of items in a report on an answer.
 
@@ -468,4 +456,4 @@ class Shown:
     advice: Answer | None = None
     no_plan: str = ""
     fewer_nodes: bool = False
-    parts: tuple[PagePart, ...] = ()
+    parts: tuple[Part, ...] = ()

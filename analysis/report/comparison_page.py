@@ -1,16 +1,23 @@
-"""Content of the page as data: decisions, tables and pictures, without HTML or drawing."""
+"""Page of a comparison: runs, gaps to proved bounds and pictures, with its figures and tables as
+files.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+import os
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 from ...catalog import find
 from ...instances.problem.answer_table import AnswerTable
-from ...instances.problem.errors import UnknownName
+from ...instances.problem.errors import InvalidOption, UnknownName
+from ...instances.problem.files import require_folder, write_text
+from ...instances.problem.option_types import validate_options
 from ...instances.problem.registry import PROBLEM_NAMES
-from ...instances.problem.text import sanitize_for_terminal
+from ...instances.problem.text import all_printable, sanitize_for_terminal
 from ...solvers.outcome import Status, agree
 from ..frontier import PriceFrontier
 from ..metric import Metric
@@ -18,8 +25,10 @@ from ..registry import analysis_of
 from ..run.gaps import Comparison, InstanceKey, instance_key, metric_table, reading, with_gaps
 from ..run.rows import Line, Row
 from . import aggregate
+from .drawing import save_pages
 from .overview import mean_gaps, profile_charts, win_table
-from .picture import Drawing, Picture, once
+from .page import Page, Part, require_report, write_page
+from .picture import Drawing, Picture, finding, once
 from .price_chart import price_chart
 from .read_runs import (
     UNKNOWN,
@@ -28,10 +37,11 @@ from .read_runs import (
     format_counts,
     named,
     report_command,
+    require_answers,
     run_command,
 )
 from .significance import significance
-from .table import Column, Table, slug
+from .table import Column, Table, bare, escaped, slug, stacked
 from .tables import (
     away_from,
     comparison_tables,
@@ -48,81 +58,95 @@ MOST_NAMED = 5
 MOST_PICTURED = 4
 """Instances of a problem with pictures when nothing else is said; all have their tables."""
 
-
-_ABOUT = (
+ABOUT = (
     "How far each method is from what is proved to be possible. "
     "Gaps are to the best bound that any method proved."
 )
 
 
-@dataclass(frozen=True)
-class InstancePart:
-    """Part of the page on one instance: decision, table, pictures, and what could not be shown."""
+@validate_options
+def write_report(
+    rows: Iterable[Row],
+    path: str | os.PathLike[str],
+    *,
+    figures: str | os.PathLike[str] | None = None,
+    tables: str | os.PathLike[str] | None = None,
+    command: str = "",
+    shown: int = MOST_PICTURED,
+    summary_only: bool = False,
+    width: float | None = None,
+    columns: Sequence[str] = (),
+    progress: Callable[[str], None] | None = None,
+) -> list[Path]:
+    """Write rows of comparisons as one self-contained HTML page; returns the files written.
 
-    name: str
-    file: str
-    decision: Decision | None
-    table: Table | None
-    pictures: tuple[Picture, ...]
-    notes: tuple[str, ...] = ()
+    Parameters
+    ----------
+    rows : as `Comparison.rows` holds them or `read_runs.read_runs` reads them, of any problems.
+    path : of the page.
+    figures : folder for the pictures of each problem: one PDF, a page a picture, and the LaTeX that
+        includes them.
+    tables : folder for the tables of each problem as CSV and LaTeX: gaps, wins, tests, those of its
+        instances in one file, and every run (CSV alone).
+    command : what a person types to get the page again; the comparisons' own commands when not
+        given.
+    shown : instances of each problem whose pictures are drawn; the tables of all are there.
+    summary_only : leave out the instances and the list of every run.
+    width : centimeters that LaTeX tables and figures fit: a page's, or a column's.
+    columns : of LaTeX tables, by their headings: of the others those that have any of them keep
+        their first alone.
+    progress : called with what is being drawn.
+
+    Raises
+    ------
+    InvalidFile
+        There is no row with an answer, or a path cannot be written; nothing half-written is left.
+    InvalidOption
+        jinja2 or matplotlib is missing.
+    UnknownName
+        No table has a column of a name given.
+    """
+    listed: list[Row] = []
+    for row in rows:
+        if not isinstance(row, Mapping):
+            raise InvalidOption(
+                f"rows holds {row!r:.40}; expected rows as Comparison.rows has them"
+            )
+        listed.append(all_printable(row))  # names of others stand everywhere on the page
+    require_report(Path(path))
+    require_answers(listed, "the report")
+    for folder in (figures, tables):
+        require_folder(None if folder is None else Path(folder))
+    page = build_page(
+        listed, sanitize_for_terminal(command), shown=shown, summary_only=summary_only
+    )
+    headings = {bare(column.name): None for table in page.tables() for column in table.headings}
+    for name in columns:
+        if bare(name).casefold() not in map(str.casefold, headings):
+            raise UnknownName("column", name, headings)
+    written = [write_page(page, path, progress or (lambda words: None))]
+    for problem in (part for part in page.parts if part.title in PROBLEM_NAMES):
+        if figures is not None and problem.drawn():
+            written += _write_pictures(problem, Path(figures), width)
+        if tables is not None:
+            written += _write_tables(problem, Path(tables), width, columns)
+    return written
 
 
-@dataclass(frozen=True)
-class ProblemPart:
-    """Part of the page on one problem: text, tables, profiles, then instances, failures, runs."""
-
-    name: str
-    tables: tuple[Table, ...]
-    pictures: tuple[Picture, ...]
-    instances: tuple[InstancePart, ...]
-    failures: Table | None
-    runs: Table | None
-    notes: tuple[str, ...] = ()
-
-    def drawn(self) -> list[Picture]:
-        """Pictures of the problem, those of all instances first."""
-        return [*self.pictures, *(shown for each in self.instances for shown in each.pictures)]
-
-    def kinds(self) -> dict[str, list[Table]]:
-        """Tables of the problem by kind: mean-gaps, wins, tests, instances, runs."""
-        first = {table.name.removeprefix(f"{self.name}-"): table for table in self.tables}
-        found: dict[str, list[Table]] = {
-            kind: [first.pop(kind)] for kind in ("mean-gaps", "wins") if kind in first
-        }
-        ranks = [shown.table() for shown in self.pictures if isinstance(shown, Drawing)]
-        found["tests"] = [*first.values(), *(table for table in ranks if table is not None)]
-        found["instances"] = [each.table for each in self.instances if each.table is not None]
-        found["runs"] = [] if self.runs is None else [self.runs]
-        return {kind: tables for kind, tables in found.items() if tables}
-
-
-@dataclass(frozen=True)
-class Content:
-    """Content of a whole page."""
-
-    title: str
-    ran: Table
-    versions: Table
-    commands: tuple[str, ...]
-    problems: tuple[ProblemPart, ...]
-    notes: tuple[str, ...] = field(default=())
-    about: str = _ABOUT
-
-    def pictures(self) -> list[Picture]:
-        """Every picture in the order of the page."""
-        return [shown for problem in self.problems for shown in problem.drawn()]
-
-    def tables(self) -> Iterator[Table]:
-        """Every table in the order of the page, with the tables of the pictures' numbers."""
-        yield self.ran
-        for problem in self.problems:
-            yield from problem.tables
-            others = [shown.table() for shown in problem.pictures]
-            for each in problem.instances:
-                others += [None if each.decision is None else each.decision.answer, each.table]
-                others += [shown.table() for shown in each.pictures]
-            others += [problem.failures, problem.runs]
-            yield from (table for table in others if table is not None)
+def _by_kind(problem: Part) -> dict[str, list[Table]]:
+    """Tables of a problem by kind: mean-gaps, wins, tests, instances, runs."""
+    own = {table.name.removeprefix(f"{problem.title}-"): table for table in problem.tables}
+    own.pop("failures", None)
+    found: dict[str, list[Table]] = {
+        kind: [own.pop(kind)] for kind in ("mean-gaps", "wins") if kind in own
+    }
+    ranks = [shown.table() for shown in problem.pictures if isinstance(shown, Drawing)]
+    found["tests"] = [*own.values(), *(table for table in ranks if table is not None)]
+    inner = [table for part in problem.parts for table in part.tables]
+    runs = f"{problem.title}-runs"
+    found["instances"] = [table for table in inner if table.name != runs]
+    found["runs"] = [table for table in inner if table.name == runs]
+    return {kind: tables for kind, tables in found.items() if tables}
 
 
 def build_page(
@@ -131,8 +155,8 @@ def build_page(
     *,
     shown: int = MOST_PICTURED,
     summary_only: bool = False,
-) -> Content:
-    """Build the content of the page about rows of comparisons.
+) -> Page:
+    """Build the page about rows of comparisons: a part for each problem, then what was run.
 
     Parameters
     ----------
@@ -160,7 +184,9 @@ def build_page(
         notes.append(f"{UNKNOWN} stands for an instance's file where the rows do not say it.")
     every = (*([command] if command else []), *commands)
     title = _title(known, problems)
-    return Content(title, _ran(known), _versions(known), every, parts, tuple(notes))
+    ran = Part("What was run", tables=(_ran(known),))
+    return Page(title, ABOUT, (*parts, ran), commands=every, notes=tuple(notes),
+        versions=_versions(known))  # fmt: skip
 
 
 def _title(rows: Sequence[Row], problems: Sequence[str]) -> str:
@@ -175,17 +201,16 @@ def _title(rows: Sequence[Row], problems: Sequence[str]) -> str:
     return name if name.startswith(f"{what}/") else f"{name}: {what}"
 
 
-def _problem(
-    name: str, rows: Sequence[Row], command: str, most: int, summary_only: bool
-) -> ProblemPart:
+def _problem(name: str, rows: Sequence[Row], command: str, most: int, summary_only: bool) -> Part:
+    """Part of one problem: text, tables, profiles, then its instances and every run."""
     again = command or report_command(rows)
     metrics = metric_table(name, rows)
     comparison = Comparison(list(rows))
     lines = comparison.summary()
     several = len(aggregate.instance_keys(lines)) > 1
-    tables = (mean_gaps(name, lines, metrics), win_table(name, lines, metrics)) if several else ()
+    means = (mean_gaps(name, lines, metrics), win_table(name, lines, metrics)) if several else ()
     tests = list(significance(name, lines, metrics))
-    every = (*tables, *(table for table, _ in tests))
+    every = (*means, *(table for table, _ in tests), *_failures(name, rows))
     tables = tuple(each for each in every if len(each.columns) > 1)  # wins in no metric
     drawn = [drawing for _, drawing in tests if drawing is not None]
     pictures = once([*drawn, *profile_charts(name, lines, metrics)])
@@ -201,15 +226,14 @@ def _problem(
         )
     if summary_only:
         notes.append("A summary: instances and runs are left out.")
-    runs = None if summary_only else _runs(name, rows)
-    failed = _failures(name, rows)
-    return ProblemPart(name, tables, charts, instances, failed, runs, tuple(notes))
+    runs = () if summary_only else _runs(name, rows)
+    return Part(name, tuple(notes), tables, charts, parts=(*instances, *runs))
 
 
 def _instances(
     name: str, rows: Sequence[Row], comparison: Comparison, metrics: Sequence[Metric], again: str,
     most: int,
-) -> tuple[InstancePart, ...]:  # fmt: skip
+) -> tuple[Part, ...]:  # fmt: skip
     """Parts of the instances in the order of the rows; those with only a frontier come last."""
     tables = comparison_tables(comparison)
     lines: dict[InstanceKey, list[Line]] = {}
@@ -245,8 +269,10 @@ def _instances(
             drawn, untold = _pictures(name, instance, members, again)
             found = once([*maps, *drawn])
             notes += [*remarks, *untold]
-        decided = decision(members, metrics)
-        parts.append(InstancePart(instance, file, decided, table, tuple(found), tuple(notes)))
+        origin = (f"File: {file}",) if file and file != f"{name}/{instance}" else ()
+        sentence, answer = decision(members, metrics)
+        shown = () if table is None else (table,)
+        parts.append(Part(instance, origin, shown, tuple(found), sentence, answer, tuple(notes)))
     return tuple(parts)
 
 
@@ -372,7 +398,8 @@ def _versions(rows: Sequence[Row]) -> Table:
     return Table("versions", "Versions", (Column("library", bold=True), Column("version")), lines)
 
 
-def _failures(problem: str, rows: Sequence[Row]) -> Table | None:
+def _failures(problem: str, rows: Sequence[Row]) -> tuple[Table, ...]:
+    """Table of the methods that failed, with the reason, if any did."""
     groups: dict[tuple[str, str, str], list[Any]] = {}
     for row in rows:
         if error := row.get("error"):
@@ -383,11 +410,12 @@ def _failures(problem: str, rows: Sequence[Row]) -> Table | None:
         (instance, method, _seeds(set(seeds)), error)
         for (instance, method, error), seeds in groups.items()
     )
-    return Table(f"{problem}-failures", f"{problem}: failures", columns, lines) if lines else None
+    table = Table(f"{problem}-failures", f"{problem}: failures", columns, lines)
+    return (table,) if lines else ()
 
 
-def _runs(problem: str, rows: Sequence[Row]) -> Table:
-    """Table of every run with the command that repeats it."""
+def _runs(problem: str, rows: Sequence[Row]) -> tuple[Part]:
+    """Part with the table of every run and the command that repeats it, collapsed."""
     columns = (
         Column("instance"), Column("method", bold=True), Column("seed", numeric=True),
         Column("status"),
@@ -401,26 +429,17 @@ def _runs(problem: str, rows: Sequence[Row]) -> Table:
         for row in rows
     )  # fmt: skip
     caption = f"Status: {format_counts(row['status'] for row in rows)}."
-    return Table(f"{problem}-runs", f"{problem}: every run", columns, lines, caption=caption)
+    table = Table(f"{problem}-runs", f"{problem}: every run", columns, lines, caption=caption)
+    return (Part(f"Every run of {problem} ({len(rows)})", tables=(table,), folded=True),)
 
 
-@dataclass(frozen=True)
-class Decision:
-    """Recommended decision on an instance, shown at the top of its part of the page.
+def decision(rows: Sequence[Row], metrics: Sequence[Metric]) -> tuple[str, Table | None]:
+    """Recommended decision on the instance of these rows, and the table of the whole answer with
+    names, if its row has one.
 
-    Attributes
-    ----------
-    sentence : the first part of the answer, how good it is, and the best policy beside it.
-    answer : the whole answer with names; None where the row has no table of it.
-    """
-
-    sentence: str
-    answer: Table | None = None
-
-
-def decision(rows: Sequence[Row], metrics: Sequence[Metric]) -> Decision | None:
-    """Decision on the instance of these rows, by the first metric that a method was run to optimize
-    and that has a bound; None where no such row describes its answer.
+    It is by the first metric that a method was run to optimize and that has a bound: the first part
+    of the answer, how good it is, and the best policy beside it; "" where no such row describes its
+    answer.
     """
     answered = [row for row in rows if row.get("answer") and row.get("predict") is None]
     answered = [row for row in answered if not row.get("broken")]
@@ -433,8 +452,8 @@ def decision(rows: Sequence[Row], metrics: Sequence[Metric]) -> Decision | None:
             best = min(
                 runs, key=lambda row: (sign * _value(row, metric), row["status"] != "optimal")
             )
-            return Decision(_sentence(best, with_gaps(answered), metric), _answer(best))
-    return None
+            return _sentence(best, with_gaps(answered), metric), _answer(best)
+    return "", None
 
 
 def _sentence(best: Row, answered: Sequence[Row], metric: Metric) -> str:
@@ -499,3 +518,43 @@ def _is_policy(row: Row) -> bool:
         return find(row["problem"], row.get("named") or row["method"]).kind == "heuristic"
     except UnknownName:
         return False
+
+
+def _unique(names: Sequence[str]) -> list[str]:
+    taken: dict[str, int] = {}
+    found = []
+    for name in names:
+        safe = re.sub(r"[^\w.-]+", "-", name).strip("-.")[:120] or "unnamed"
+        taken[safe] = taken.get(safe, 0) + 1
+        found.append(safe if taken[safe] == 1 else f"{safe}-{taken[safe]}")
+    return found
+
+
+def _write_pictures(problem: Part, folder: Path, width: float | None) -> list[Path]:
+    """Write the pictures of a problem as pages of one PDF, with LaTeX of one figure a page."""
+    pictures = problem.drawn()
+    named = zip(pictures, _unique([picture.name for picture in pictures]), strict=True)
+    figures = [
+        f"\\begin{{figure}}\n\\centering\n\\includegraphics[page={number}]{{{problem.title}}}\n"
+        f"\\caption{{{escaped(f'{picture.title}. {finding(picture)}')}}}\n"
+        f"\\label{{fig:{name}}}\n\\end{{figure}}\n"
+        for number, (picture, name) in enumerate(named, start=1)
+    ]
+    text = "\n".join(["% \\usepackage{graphicx}", *figures])
+    file = folder / f"{problem.title}.pdf"
+    return [save_pages(pictures, file, width), write_text(file.with_suffix(".tex"), text)]
+
+
+def _write_tables(
+    problem: Part, folder: Path, width: float | None, columns: Sequence[str]
+) -> list[Path]:
+    """Write the tables of a problem, those of one kind to one CSV and one LaTeX file."""
+    written = []
+    for kind, tables in _by_kind(problem).items():
+        name = f"{problem.title}-{kind}"
+        written.append(write_text(folder / f"{name}.csv", stacked(name, tables).csv()))
+        if kind != "runs":
+            pairs = zip(tables, _unique([table.name for table in tables]), strict=True)
+            texts = [replace(each, name=one).only(columns).latex(width) for each, one in pairs]
+            written.append(write_text(folder / f"{name}.tex", "\n".join(texts)))
+    return written

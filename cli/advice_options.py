@@ -154,6 +154,7 @@ class ShowOptions:
         states : names of the files, of bundled states, or "-".
         source : how they are read.
         """
+        from ..analysis.report.page import require_report
         from ..cluster.plan.answer import require_kinds
         from ..cluster.report.emit import require_form
         from ..solvers.outcome import validate_time_limit
@@ -162,10 +163,7 @@ class ShowOptions:
         require_kinds(source.release or ())
         validate_time_limit(source.time_limit)
         require_writable(self.plan, *states)
-        if self.report is not None:
-            from ..analysis.report.page import require_report
-
-            require_report(self.report, *states)
+        require_report(self.report, *states)
         state = source.read(states)
         require_form(self.emit, state.platform)
         return state
@@ -199,8 +197,7 @@ class ShowOptions:
             from ..analysis.report.page import write_page
             from ..cluster.report.page import answer_page
 
-            page = answer_page(found, ["cotenant", *sys.argv[1:]])
-            write_page(page, self.report)
+            write_page(answer_page(found, ["cotenant", *sys.argv[1:]]), self.report)
             say(f"{self.report} written")
         if text is not None:
             typer.echo(text, nl=False)

@@ -1,4 +1,4 @@
-"""Commands of `advise` about a cluster, which read its own state and print advice."""
+"""Commands of `advise` about a cluster: each reads the cluster's state and prints an answer."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def _in_pool(state: ClusterState, pool: str) -> list[str]:
 
 
 def _states_and_nodes(names: list[str], pool: str | None) -> tuple[list[str], list[str]]:
-    """Files of a state and the names of nodes after them; refused in another order."""
+    """Split arguments into files of a state and then names of nodes, in no other order."""
     from ..instances.problem.reading import is_standard_input
 
     def is_state(name: str) -> bool:

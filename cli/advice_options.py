@@ -77,8 +77,8 @@ class StateOptions:
         return found
 
     def read(self, states: list[str]) -> ClusterState:
-        """Read the state in some files, with what is added; with the setting `strict`, one without
-        warnings.
+        """Read a cluster's state from files, and add the pods that the options name. With the
+        setting `strict`, a state with warnings is refused.
 
         Raises
         ------
@@ -243,7 +243,7 @@ class ShowOptions:
 
 @dataclass(frozen=True)
 class PlanOptions(ShowOptions):
-    """Options on how an answer is shown, where its plan is written, and what runs it."""
+    """Options on how an answer is shown, where its plan is written, and how it is printed."""
 
     plan: Annotated[Path | None, "PLAN.json"] = None
     emit: Annotated[str | None, "FORM"] = None

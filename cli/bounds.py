@@ -22,7 +22,7 @@ def add(
     table: Lines = Path("bounds.jsonl"),
     set_name: Annotated[str, "--set NAME"] = "",
 ) -> None:
-    """Add an instance, and a proof that shows a better answer or a better bound than the table has.
+    """Add an instance to a table of bounds, or a proof that improves its answer or its bound there.
 
     Proofs are judged by the verifier; what is not better is refused.
 
@@ -48,7 +48,7 @@ def show(
     as_json: Json = False,
     form: As = Form.TABLE,
 ) -> None:
-    """Show what is known of each instance, and how many are closed.
+    """Show the best known answer and bound of each instance, which is closed if they are equal.
 
     Parameters
     ----------

@@ -131,7 +131,7 @@ def _declared(entry: inspect.Parameter, words: Mapping[str, str]) -> inspect.Par
 
 
 def _marks(hint: Any) -> tuple[Any, ...]:
-    """Metadata of an annotation, without its type."""
+    """What an `Annotated` type hint holds beside the type; () for any other type hint."""
     return typing.get_args(hint)[1:] if typing.get_origin(hint) is Annotated else ()
 
 

@@ -1,4 +1,4 @@
-"""What commands are given: instances (`--from`), and functions of the user's own."""
+"""Readers of the instances (`--from`) and of the user's own functions that commands are given."""
 
 from __future__ import annotations
 
@@ -140,7 +140,7 @@ def read_one(file: str, form: str | None, option: list[str] | None) -> tuple[Any
 def read_several(
     files: list[str], form: str | None, option: list[str] | None
 ) -> tuple[Gathered, list[str]]:
-    """Read the instances of files (without a format also of folders); see `read_one`."""
+    """Read instances of files (folders too if `form` is None), and return the options left over."""
     from ..instances.problem import Gathered, read_all
 
     if form is None:

@@ -153,8 +153,8 @@ def usage_lines(error: Any, arguments: Sequence[str], root: Any) -> list[str]:
 
 
 def option_hint(word: str) -> str:
-    """Say how to write an option of a method where a word such as alpha=0.1 has no -o before it;
-    else "".
+    """Say how to write an option of a method for a word such as alpha=0.1; "" for a word without
+    "=".
     """
     return f"an option of a method is written -o {word}" if re.match(r"[a-z_]+=", word) else ""
 

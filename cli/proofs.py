@@ -1,4 +1,4 @@
-"""The commands `check`, `prove` and `verify`: answers again, proofs, and their judge."""
+"""The commands `check` (judge an answer again), `prove` (write a proof) and `verify` (judge it)."""
 
 from __future__ import annotations
 

@@ -122,7 +122,7 @@ def _who(judged: Fairness) -> str:
 
 
 def period(judged: Fairness) -> str:
-    """Line on the window, the work done, and the share of it that is owed."""
+    """Sentence on a period: begin, end, work done, and the share of it owed among accounts."""
     log = judged.found.log
     first, last = judged.audits[0], judged.audits[-1]
     begin, end = first.judged.begin, last.judged.begin + last.instance.horizon
@@ -342,7 +342,7 @@ def _otherwise(judged: Fairness) -> Iterator[str]:
 
 
 def _late(hours: float) -> str:
-    """Format a delay of an account's work, or its lead."""
+    """Format the hours by which an account's work is late, or early where they are negative."""
     return f"{span(abs(hours) * HOUR)} {'late' if hours > 0 else 'early'}" if hours else "-"
 
 
@@ -406,7 +406,7 @@ def write_fairness_report(
 
 
 def _parts(partition: str | None, judged: Fairness) -> Iterator[Part]:
-    """Sections of one partition: its tables, their assumptions, and the debts over time."""
+    """Report's part on a partition of the batch system: debts of accounts, and assumptions."""
     windows = [windows_table(judged)] if len(judged.audits) > 1 else []
     tables = [debts_table(judged), *windows, _causes(judged), _alone(judged)]
     name = f"{judged.found.kind}s" if partition is None else f"partition {partition}"

@@ -126,8 +126,9 @@ class _Ordering:
         return self._end()
 
     def _in_the_way(self, number: int, node: str) -> list[int]:
-        """Pods that block a move to a node: those that leave the node later, or that one of the
-        moved pod's spreads counts, and that were not moved aside before; the largest first.
+        """Indices of the pods that block a pod's move to a node, the largest first. Each still
+        waits for its move, was not moved aside before, and is on that node or counted by a spread
+        of the pod.
         """
         scheduler = self.scheduler
         counted = scheduler.counted_with(number)
@@ -205,8 +206,8 @@ class _Ordering:
         ]
 
     def _minding(self, move: Move) -> list[Move]:
-        """Moves of the wave under construction, a new one among them, that the new move may make
-        infeasible.
+        """Moves of the wave under construction whose constraints a further move may break. That
+        move is one of them where its own constraints count its own pod.
         """
         counting: list[object] = [*self.scheduler.counting(move.pod), _NEAR]
         found = [other for each in counting for other in self.watching.get(each, ())]

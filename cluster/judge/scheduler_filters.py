@@ -313,8 +313,8 @@ class Scheduler:
         return self._totals[key]
 
     def _tally(self, number: int, by: int, total: _Tally) -> None:
-        """Add a pod (`by` -1: remove it) to the counts of a spread: to the upper count of each node
-        where it may be, and to the lower count where it certainly is.
+        """Add a pod to the counts of a spread (`by` -1: remove it). While it moves, it is in the
+        upper counts of both nodes; else it is in the upper and lower count of its node.
         """
         here, there = self.where.get(number), self.coming.get(number)
         if there is None or here is None or here == there:
@@ -423,7 +423,7 @@ class _Labels:
 
 
 class _Tally:
-    """Upper and lower counts of pods by topology domain, for one spread.
+    """Upper and lower bounds on the pods of each topology domain that one spread constraint counts.
 
     Attributes
     ----------
@@ -438,7 +438,7 @@ class _Tally:
         self._domains_with = Counter(self._low.values())  # by how many pods surely are there
 
     def count(self, node: str | None, high: int, low: int) -> None:
-        """Add to the upper and lower count of a node's domain, if the spread counts that node."""
+        """Add `high` and `low` to the upper and lower count of pods in a counted node's domain."""
         domain = self.domain_of.get(node or "")
         if domain is None:
             return
@@ -449,7 +449,7 @@ class _Tally:
             self._domains_with[self._low[domain]] += 1
 
     def least(self, domains: int) -> int:
-        """Minimum of the lower counts over domains; 0 if there are fewer than `domains` domains."""
+        """Smallest lower count of pods in any domain; 0 if there are fewer than `domains`."""
         if len(self._low) < domains:
             return 0
         return min((number for number, those in self._domains_with.items() if those), default=0)

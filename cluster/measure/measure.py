@@ -164,7 +164,7 @@ class Profiler:
         )
 
     def run(self) -> Summary:
-        """Run the campaign until a stopping rule applies."""
+        """Measure the jobs alone and in pairs until a stopping rule applies; return a summary."""
         stop: Stop
         try:
             self._first_runs()
@@ -224,7 +224,7 @@ class Profiler:
             self.timeouts.append(job.timeout or max(60.0, 10 * run.wall))
 
     def _rounds(self) -> tuple[Stop, str]:
-        """Run rounds until a stopping rule applies; return it with its explanation."""
+        """Measure round by round until a stopping rule applies; return that rule and the reason."""
         for taken in range(1, MOST_LOOKS + 1):
             estimates = self._estimates()
             standings = self._progress(estimates)
@@ -247,8 +247,8 @@ class Profiler:
     def _worth(
         self, opened: list[Cell], standings: dict[Cell, CellProgress]
     ) -> tuple[list[Cell], str]:
-        """Cells (pairs of jobs) whose required rounds fit into the remaining time, and a sentence
-        on the cell that needs most.
+        """Cells (pairs of jobs) whose required rounds fit into the remaining time. Returns also a
+        sentence on the cell that needs the most rounds.
         """
         seconds = self._seconds(self._with_alone(opened))
         rounds = MOST_LOOKS
@@ -392,7 +392,7 @@ class Profiler:
 
 
 def _totals(standings: dict[Cell, CellProgress]) -> dict[str, Any]:
-    """Numbers of finished and of all pairs and jobs of a campaign, and the widest half width."""
+    """Numbers of measured and of all pairs and jobs, and the widest half width of an interval."""
     return {
         "done": sum(one.done for one in standings.values()),
         "cells": len(standings),

@@ -169,7 +169,7 @@ class JobProfiles:
         }
 
     def tables(self) -> list[Table]:
-        """Tables of the matrix, in blocks of a few columns, and of the jobs."""
+        """Tables of the matrix of penalties, in blocks of columns, and a table of the jobs."""
         columns = [*range(len(self.names)), CONTROL]
         starts = range(0, len(columns), BLOCK)
         return [*(self._block(columns[k : k + BLOCK]) for k in starts), self._jobs()]
@@ -193,8 +193,8 @@ class JobProfiles:
         return Table("penalties", title, tuple(head), rows, notes=notes)
 
     def _jobs(self) -> Table:
-        """Table of the jobs: run time alone, and the smallest number of measurements in
-        their row.
+        """Table of the jobs: seconds of a run alone, and the fewest measurements beside any other
+        job.
         """
         rows = []
         for a, name in enumerate(self.names):
@@ -274,7 +274,7 @@ def profiles(
 def profile_of(
     rows: Store, *, time: Time | None = None, confidence: float | None = None
 ) -> JobProfiles:
-    """Read the profiles from an open store; see `profiles`."""
+    """Read the penalties and run times of jobs from an open store; see `profiles`."""
     machine, settings, stop = rows.last_session()
     if not settings["names"]:
         raise InvalidFile(f"{rows.path} names no jobs")

@@ -71,7 +71,7 @@ class Observations:
         self._beside: dict[tuple[int, int], dict[int, tuple[float, list[tuple[float, float]]]]] = {}
 
     def add(self, look: StoredMeasurement) -> None:
-        """Add a measurement; ignored if its jobs are not in the set."""
+        """Add a measurement to the observations, unless it has a job that is not among `jobs`."""
         if look.round < 0:
             self._add_produced(look)
             return
@@ -96,8 +96,8 @@ class Observations:
             rounds[look.round] = (look.begin, [*before_it, (seconds, covered)])
 
     def logs(self, job: int, other: int) -> Floats:
-        """Logarithmic losses of a job beside another (or `CONTROL`), one for each round with
-        both.
+        """Logarithms of the slowdowns of a job beside another (or `CONTROL`), one for each round
+        with both.
         """
         losses_of_rounds = []
         for number, (_, sides) in self._beside.get((job, other), {}).items():
@@ -112,8 +112,8 @@ class Observations:
         return np.array(losses_of_rounds + self._production((job, other)))
 
     def loss(self, row: int, begin: float, seconds: float, covered: float) -> float | None:
-        """Logarithmic loss of a production run relative to the nearest run alone; None if there is
-        none.
+        """Logarithm of the slowdown of a production run relative to the run alone nearest in time.
+        None if there is none within an hour.
         """
         near = self._nearest(self._references.get(row, []), begin)
         return None if near is None else paired_loss(seconds, near[1], covered)
@@ -148,7 +148,7 @@ class Observations:
             del self._matched[entry]
 
     def _production(self, entry: Entry) -> list[float]:
-        """Logarithmic losses of production runs, each with its own reference run."""
+        """Logarithms of the slowdowns of production runs, each relative to its own run alone."""
         if entry not in self._matched:
             losses, unused = [], dict[int, list[tuple[float, float]]]()
             for begin, row, seconds, covered in sorted(self._produced.get(entry, [])):
@@ -163,7 +163,7 @@ class Observations:
 
     @staticmethod
     def _nearest(references: list[tuple[float, float]], begin: float) -> tuple[float, float] | None:
-        """Reference run nearest in time, at most an hour away; None if there is none."""
+        """Run alone (start, seconds) that started nearest to a time; None if not within an hour."""
         place = bisect_left(references, (begin, 0.0))
         near = min(
             references[max(0, place - 1) : place + 1],
@@ -174,7 +174,7 @@ class Observations:
 
 
 def paired_loss(seconds: float, alone: float, covered: float) -> float | None:
-    """Logarithmic loss of one round; None if it cannot be computed."""
+    """Logarithm of a job's slowdown beside another in one measurement; None if not computable."""
     if seconds <= 0 or alone <= 0 or covered < LEAST_COVERED:
         return None
     rate = 1 - (1 - alone / seconds) / covered
@@ -303,12 +303,12 @@ class Estimates:
 
     @cached_property
     def half(self) -> Floats:
-        """Half width (T, T + 1) of each penalty's interval (the wider side)."""
+        """Half width of each penalty's interval (wider side), shape (jobs, jobs and control)."""
         return np.maximum(self.high - self.mid, self.mid - self.low)
 
     @property
     def known(self) -> Booleans:
-        """Whether both penalties of each pair of jobs were measured, shape (T, T)."""
+        """Whether both penalties of each pair of jobs were measured, shape (jobs, jobs)."""
         measured: Booleans = np.isfinite(self.mid[:, :CONTROL])
         return measured & measured.T
 

@@ -271,8 +271,8 @@ class Store:
         return self._looks("machine = ? AND round > 0", (machine,))
 
     def produced(self, machine: int) -> list[StoredMeasurement]:
-        """Valid measurements of jobs in production on machines of the same kind; as round they have
-        minus their epoch.
+        """Valid measurements of jobs in production on machines of the same kind. Instead of a round
+        they have the number of their epoch, negated.
         """
         alike = json.dumps(self.alike(machine))
         return self._looks("machine IN (SELECT value FROM json_each(?)) AND round < 0", (alike,))
@@ -310,7 +310,7 @@ class Store:
         return list(visits.values())
 
     def failed(self, machine: int) -> list[Failed]:
-        """Failed measurements of a machine: (first, second, kind, round, reason, begin) each."""
+        """Failed measurements of a machine: (job, other job, kind, round, reason, begin) each."""
         return self.rows(
             "SELECT first, second, kind, round, reason, begin FROM visit "
             "WHERE machine = ? AND state = 'failed' AND round > 0 ORDER BY id",
@@ -318,7 +318,7 @@ class Store:
         )
 
     def last_visit(self, machine: int) -> tuple[int, float]:
-        """Round and end of a machine's last measurement; (0, 0.0) if there is none."""
+        """Round and end time (seconds since 1970) of a machine's last measurement, or (0, 0.0)."""
         visits = self.rows(
             "SELECT round, begin + seconds FROM visit WHERE machine = ? AND round > 0 "
             "ORDER BY id DESC LIMIT 1",

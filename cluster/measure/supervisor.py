@@ -45,7 +45,7 @@ class _Left(BaseException):
 
 
 class _Member:
-    """Command of a measurement that is run again and again on its CPUs, or the control."""
+    """Command that a measurement runs repeatedly on its CPUs, or (the control) an empty loop."""
 
     def __init__(self, given: Plain) -> None:
         self.given = given
@@ -64,8 +64,8 @@ class _Member:
 
     @property
     def done(self) -> bool:
-        """Whether the measurement no longer waits for this member: it has a complete run or an
-        error, or is the control.
+        """Whether a measurement no longer waits for this command: it has a complete run or an
+        error, or is the control, whose empty loop never ends.
         """
         return self.control or bool(self.runs) or bool(self.error)
 
@@ -89,7 +89,7 @@ class _Member:
         os.close(reason)
 
     def _become(self, libc: Any, supervisor: int, reason: int) -> None:
-        """In the child process: execute the command, or the control loop; never returns."""
+        """In the child process, execute the command or the control's empty loop; never returns."""
         step = "cannot be started"
         try:
             os.setsid()
@@ -182,8 +182,8 @@ class _Supervisor:
             signal.signal(name, signal.SIG_IGN)
 
     def visit(self, request: Plain) -> Plain:
-        """Run the commands of a request at the same time; return their runs and errors, and the
-        pressure.
+        """Run the commands of a request at the same time; return their runs and errors. The
+        pressure in the result is for how many seconds some task waited for a processor.
         """
         members = [_Member(given) for given in request["members"]]
         before, begin = _pressure(), time.monotonic()
@@ -208,8 +208,8 @@ class _Supervisor:
         }
 
     def _watch(self, members: list[_Member], once: bool) -> None:
-        """Restart members that end until every one has a complete run or one has failed; with
-        `once`, wait until every member has ended.
+        """Restart commands that end until each has a complete run or one has failed. With `once`,
+        wait instead until every command has ended.
         """
         while once or not any(member.error for member in members):
             if all(member.done and not (once and member.pid) for member in members):
@@ -288,7 +288,7 @@ def _children(pid: int) -> list[int]:
 
 
 def _carries(pid: int, mark: bytes) -> bool:
-    """Return whether a process has the mark in its environment; False if it has ended."""
+    """Return whether a process has the entry `mark` in its environment; False if it has ended."""
     try:
         with open(f"/proc/{pid}/environ", "rb") as stream:
             return mark in stream.read().split(b"\0")

@@ -23,7 +23,7 @@ from .costs import NodeCosts, node_costs
 
 
 class Kinds:
-    """Pods of a translation grouped by kind, with the residents and nodes that surround them.
+    """Pods that one packing instance places, in kinds that no constraint tells apart.
 
     Parameters
     ----------
@@ -103,8 +103,8 @@ class Kinds:
         return (node.labels[self.zone_key] or '""') if self.zone_key in node.labels else ""
 
     def free_scheduler(self, kind: int) -> bool:
-        """Return whether in the bound only capacity restricts a kind of pods: another scheduler
-        places them, or a toleration of them is not read.
+        """Return whether capacity alone restricts a kind of pods. In an instance for a lower bound
+        it does where another scheduler places them, or a toleration of them is not read.
         """
         return self.for_bound and any(
             what in (SCHEDULER, TOLERATIONS)
@@ -112,8 +112,8 @@ class Kinds:
         )
 
     def asks(self, pod: Pod, resource: str) -> int:
-        """Request of a pod for a resource; in the bound 0 for volumes that are not fully known and
-        for shared GPUs.
+        """Amount of a resource that a pod requests. In an instance for a lower bound it is 0 for
+        volumes that are not fully known and for shared GPUs.
         """
         unsure = "volumes" if limitless(resource) else SHARES if resource == CARD else ""
         if self.for_bound and any(what == unsure for what, _ in pod.unsupported_constraints):
@@ -190,7 +190,7 @@ or waiting, as they run nowhere yet; waiting only.
 
 
 class Assembly:
-    """Builder of the packing instance of one translation.
+    """Builder of one packing instance from the kinds of pods, the nodes and the rules of a cluster.
 
     Parameters
     ----------
@@ -226,9 +226,9 @@ class Assembly:
         self.waiting = sum(len(self.pods[row]) for row in self.arriving)
 
     def _rows(self, pinned: Mapping[int, tuple[Reason, ...]]) -> list[tuple[int, int, bool]]:
-        """VM types of the instance: a kind of pods, the node it is bound to (if any), and whether
-        it may only be there. A pod that stays, or whose kind may not come to its node, gets a type
-        of its own node.
+        """VM types of the instance: index of the kind of pods, index of their own node (negative if
+        they may leave it or have none), and whether they stay. A pod that stays, or whose kind may
+        not come to its node, gets a type of its own node.
         """
         table: dict[tuple[int, int, bool], list[int]] = {}
         for number in self.kinds.counted:
@@ -263,8 +263,8 @@ class Assembly:
         return allowed
 
     def translation(self, rules: Sequence[Rule]) -> Translation:
-        """Translate nodes, pods and rules into a packing instance; the caller adds what is pinned,
-        dropped or broken.
+        """Translate nodes, pods and rules into a packing instance. Its caller adds the pinned pods
+        to the result, and the rules that are dropped or broken.
         """
         # 1. Amounts, and classes of equal nodes.
         names, demand, capacity, allowed = self._amounts()

@@ -146,9 +146,9 @@ def _with_more(
     grown: ClusterState, of: Mapping[str, int], types: Sequence[NodeType], final: ClusterState,
     arrivals: dict[int, str],
 ) -> tuple[ClusterState, dict[int, str]]:  # fmt: skip
-    """Add nodes of the cheapest suitable type one by one for pods whose spread has a minDomains,
-    which no packing instance models; return the input unchanged if not all remaining pods arrive
-    so.
+    """Add nodes of the cheapest suitable type one by one for pods whose spread has a minDomains. No
+    packing instance models that. Returns `final` and `arrivals` if a remaining pod has no
+    minDomains, or no type of nodes suits all.
     """
     best, able = (final, arrivals), can_arrive(grown)
     left = [grown.pods[n] for n in able if n not in arrivals]

@@ -82,8 +82,8 @@ def drain(
 
 
 def _let_go(question: Question) -> str:
-    """Explain that nodes could be emptied if no spread counted cordoned nodes; "" if that is not
-    the reason.
+    """Explain that the nodes could be emptied if no spread constraint counted cordoned nodes.
+    Returns "" where they could not be emptied even then.
     """
 
     def honoring(pod: Pod) -> Pod:

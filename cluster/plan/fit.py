@@ -66,8 +66,9 @@ def fit(
 
 
 def _with_status(known: Answer, plan: Answer | None, most: int) -> Answer:
-    """Add the plan and the status, given the maximum number of pods that fit after moves: "not
-    known" if the filters do not decide all constraints or a search was ended by its limit.
+    """Complete an answer of `fit` by its plan of moves and its status. The status is "not known" if
+    the filters do not decide all constraints or a search was ended by its limit. `most` bounds the
+    number of pods that fit after moves.
     """
     number, now = len(known.pods), known.fits.value
     kept = known.arrivals if plan is None else plan.arrivals

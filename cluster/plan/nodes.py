@@ -106,7 +106,7 @@ def advise(
 
 
 def unmoved(state: ClusterState) -> Answer:
-    """Answer without any move, for a state in which only idle nodes can be freed."""
+    """Make the answer of `advise` where no pod is to be placed: only idle nodes can be freed."""
     in_use = workers_in_use(state, state.where)
     cost, every = price_of(state, frozenset(in_use)), frozenset(node.name for node in state.nodes)
     waiting = tuple(n for n, pod in enumerate(state.pods) if pod.role is Role.PENDING)

@@ -24,7 +24,7 @@ from .assembly import Translation
 
 @dataclass(frozen=True)
 class Found:
-    """Placement, value and bounds found for one translation.
+    """Placement, value and bound that one search found in a packing instance.
 
     Attributes
     ----------
@@ -68,7 +68,7 @@ class SolveBudget:
         return self.solving.time_slice(parts)
 
     def part(self, words: str, work: Callable[[], _Any], otherwise: _Any) -> _Any:
-        """Run one step and return its result, or `otherwise` after an interrupt."""
+        """Run one step of a search and return its result, or `otherwise` after an interrupt."""
         if self.interrupted:
             return otherwise
         self.say(words)
@@ -126,8 +126,8 @@ def moves_needed(
     plan: Translation, limit: int | None, quick: bool = False, time_limit: float | None = None,
     report: Report | None = None,
 ) -> Found:  # fmt: skip
-    """Minimum number of moves with a cost of at most `limit`, or a lower bound on it for large
-    instances and if `quick`; infeasible if no moves reach the limit.
+    """Lower bound on the moves to a placement whose nodes cost at most `limit`. For small instances
+    (with `quick`, for tiny ones) it is the minimum. Infeasible if no placement is so cheap.
     """
     if _size(plan) <= (TINY if quick else SMALL):
         return fewest_moves(plan, limit, None, time_limit, report)
@@ -146,8 +146,8 @@ def _uniform(instance: Packing) -> bool:
 
 
 def _within(plan: Translation, limit: int | None) -> dict[str, Any]:
-    """Options of `fewest-moves` for the limit: on servers if each costs 1, else on their cost; none
-    for None.
+    """Option of a packing method that limits the cost of the nodes: `servers` if each costs 1, else
+    `cost`. With the limit None it allows all servers.
     """
     cost = int(plan.instance.server_count @ plan.instance.server_cost)
     cost = cost if limit is None else limit + plan.kept_cost
@@ -230,8 +230,8 @@ def _found(
 
 
 def workers_in_use(state: ClusterState, where: Mapping[int, str]) -> tuple[str, ...]:
-    """Worker nodes that hold a pod which does not belong to its node, in the order of the state;
-    `where` has the node of each pod by index.
+    """Names of the worker nodes with a pod that is not tied to its node (as a DaemonSet's is),
+    finished or being deleted. `where` has the node of each pod by its index.
     """
     own = (Role.RESIDENT, Role.LEAVING, Role.FINISHED)
     occupied = {node for n, node in where.items() if state.pods[n].role not in own}
@@ -239,7 +239,7 @@ def workers_in_use(state: ClusterState, where: Mapping[int, str]) -> tuple[str, 
 
 
 def idle_nodes(state: ClusterState) -> tuple[str, ...]:
-    """Worker nodes that hold only pods of their own and so can be freed before any move."""
+    """Names of the worker nodes that can be freed without a move: all but `workers_in_use`."""
     used = {*workers_in_use(state, state.where)}
     return tuple(node.name for node in state.nodes if node.can_be_drained and node.name not in used)
 

@@ -120,9 +120,9 @@ def plan_answer(
 def _arrivals(
     state: ClusterState, where: dict[int, str], places: Mapping[int, str], spare: bool
 ) -> dict[int, str]:
-    """Pending pods that can be placed once the others are at the nodes of `where`: on their node in
-    the placement or on any other, nodes in use before idle ones, cheap before expensive; only nodes
-    in use unless `spare`.
+    """Node of each pending pod that can be placed once the other pods are at the nodes of `where`.
+    A pod comes to its node in `places` or to a node in use; with `spare` also to an idle node,
+    cheap before expensive.
     """
     scheduler = Scheduler(state, where)
     planned = [n for n in places if state.pods[n].role is Role.PENDING]

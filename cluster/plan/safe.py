@@ -124,7 +124,7 @@ def without(
 def _by_filters(
     scheduler: Scheduler, kind: str, name: str, lost: Sequence[str], released: Collection[str]
 ) -> Answer:
-    """Try to place the pods of a loss greedily by the filters, the largest first."""
+    """Place the pods of lost nodes greedily by the scheduler's filters, the largest first."""
     state, gone = scheduler.state, set(lost)
     there = [n for each in lost for n in sorted(scheduler.on[each])]
     pods = tuple(n for n in there if starts_again(state.pods[n]))

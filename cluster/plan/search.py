@@ -93,8 +93,8 @@ class Search:
         return self.work.find(words, parts, cost_needed, self.relaxed).bound
 
     def cheapest(self, parts: float, aim: str) -> list[Found]:
-        """Find the cheapest placement of each translation for plans; the first is never worse than
-        the current placement.
+        """Find the cheapest placement in each of the packing instances `plans`. The first is never
+        worse than the current placement.
         """
         present = as_it_is(self.plans[0])
         answers = [
@@ -139,8 +139,8 @@ class Search:
     def relax(
         self, parts: float, waiting: int = 0, limit: int | None = None, quick: bool = False
     ) -> None:
-        """Lower bound on the moves without pinning, with the same limits on pending pods and
-        cost.
+        """Bound from below the moves of all plans, with no pod pinned. As in `move`, nodes cost at
+        most `limit` and at most `waiting` pods stay pending.
         """
         words = f"a bound on the moves{f' in {self.name}' * bool(self.name)}"
         if (placed := at_most_waiting(self.relaxed, waiting)) is None:
@@ -189,7 +189,7 @@ def fewest(answers: Iterable[Found]) -> Found | None:
 
 
 def nowhere(plan: Translation) -> int:
-    """Number of pods of a plan translation that no node may take."""
+    """Number of pods of a packing instance that none of its nodes may take."""
     instance, last = plan.instance, plan.instance.classes - 1
     large = np.any(instance.demand[:, None] > instance.capacity[:last], axis=2)
     taken: list[bool] = np.any(instance.rules.allowed[:, :last] & ~large, axis=1).tolist()
@@ -197,7 +197,7 @@ def nowhere(plan: Translation) -> int:
 
 
 def at_most_waiting(plan: Translation, number: int) -> Translation | None:
-    """Translation in which at most `number` pods may stay pending; None if more have to."""
+    """Packing instance in which at most `number` pods may stay pending; None if infeasible."""
     try:
         return with_waiting(plan, number)
     except InvalidInstance:

@@ -279,9 +279,9 @@ class _Builder(Kinds):
         return found
 
     def _over_nodes(self, rule: Rule, counting: Sequence[int], honor: bool) -> None:
-        """Model a spread over single nodes: each node is a zone if the instance has no zones of
-        several nodes, else a limit on each node, exact where some node certainly has none of the
-        pods and otherwise as close as a limit allows.
+        """Model a spread constraint whose domains are single nodes. It becomes a limit on each
+        node, which is exact if some node certainly has none of the pods. Otherwise, unless nodes
+        are bought or the instance has zones of several nodes, each node becomes a zone.
         """
         # 1. nodes that count now; that always do; and until nodes are deleted, or only cordoned
         nodes = self.state.nodes
@@ -390,8 +390,8 @@ class _Builder(Kinds):
     # what nodes have room for, and who is pinned
 
     def _rooms(self) -> list[dict[str, int]]:
-        """Free capacity of each node beside its residents, at least what its movable pods
-        take now.
+        """Free capacity of each node beside its resident pods, by resource. A node that holds more
+        than it has is given what its pods take now, except in a plan that repairs it.
         """
         # where no limit is given, as of attached volumes, there is none
         endless = {

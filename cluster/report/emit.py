@@ -42,8 +42,8 @@ def head(advice: Answer) -> Iterator[str]:
 
 
 def require_form(form: str | None, platform: str = "") -> None:
-    """Raise InvalidOption for an unknown form, or one that the platform of the state (if known)
-    does not have.
+    """Raise InvalidOption for an output format of plans that is unknown, or that belongs to another
+    platform than the state (if that is known).
     """
     if form is None:
         return

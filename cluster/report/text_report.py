@@ -130,7 +130,7 @@ def sure_of_moves(advice: Answer) -> str:
 
 
 def detail_sentences(state: ClusterState, advice: Answer | None) -> list[str]:
-    """Sentences on the assumptions of an answer and its plan, and on what is reported only."""
+    """Sentences on what an answer and its plan assume, and on what was not counted or enforced."""
     texts = [] if advice is None else list(_plan_details(advice))
     for role, words in ((Role.FINISHED, "finished"), (Role.LEAVING, "being deleted")):
         if number := sum(pod.role is role for pod in state.pods):
@@ -186,7 +186,7 @@ def reasons_to_stay(advice: Answer) -> dict[str, dict[str, list[str]]]:
 
 
 def still_idle(advice: Answer) -> tuple[str, ...]:
-    """Nodes that hold only their own pods and that no step of the plan uses."""
+    """Names of the idle nodes on which no step of an answer's plan puts a pod."""
     used = {move.node for wave in advice.order.waves for move in wave}
     used |= {*advice.arrivals.values(), *advice.targets.values()}
     return tuple(name for name in advice.idle if name not in used)

@@ -39,7 +39,7 @@ over the jobs of which something could be measured; None while there are none.
 
 @dataclass
 class QueueStatus:
-    """Progress of a queue, with the counts of one command.
+    """Progress of a queue of jobs, and what the running command has done with it so far.
 
     Attributes
     ----------
@@ -287,8 +287,8 @@ class Coordinator:
     def _references(
         self, groups: list[tuple[int, ...]], spare: int, now: float
     ) -> list[tuple[int, ...]]:
-        """Split pairs onto spare machines where a job's command has no run alone in the last hour
-        that jobs of its type could be compared with.
+        """Split pairs of jobs, so that both run alone, while machines are spare. A pair is split
+        where a job's type has no run alone of the last hour to compare its runs with.
         """
         alone = {self.jobs.kinds(one)[0] for one in groups if len(one) == 1}
         split: list[tuple[int, ...]] = []

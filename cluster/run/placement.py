@@ -131,7 +131,7 @@ class WaitingQueue:
         self.attempts: dict[int, int] = {}
 
     def arrive(self, entries: Iterable[Entry]) -> None:
-        """Add queue entries; those in state `waiting` wait."""
+        """Add entries of the store's queue; those in state `waiting` are still to be placed."""
         for entry in entries:
             self.entries[entry.number] = entry
             self.attempts[entry.number] = entry.attempts

@@ -112,7 +112,7 @@ class Constraints:
 
     @property
     def crowded(self) -> bool:
-        """Whether the constraints may force other pods onto other nodes."""
+        """Whether a pod's constraints (anti-affinity, spread, ports) may keep others off nodes."""
         return bool(self.pod_anti_affinity or self.spread or self.ports)
 
 

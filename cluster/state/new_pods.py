@@ -117,7 +117,7 @@ def _objects(found: list[Any], path: str) -> Iterator[Fields]:
 
 
 def _copies(item: Fields, kind: str, replicas: int | None) -> list[dict[str, Any]]:
-    """Pending pods, in the number of its replicas, of one workload."""
+    """Pending pods of one workload, as Kubernetes objects: as many as it has replicas."""
     about, spec = item.of("metadata"), item.of("spec")
     name, labels = about.name("name"), about.mapping("labels")
     if not name:

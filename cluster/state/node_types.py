@@ -104,8 +104,8 @@ def type_like(state: ClusterState, name: str) -> NodeType:
 def with_nodes(
     state: ClusterState, numbers: Mapping[int, int], types: Sequence[NodeType], every: Sequence[Pod]
 ) -> tuple[ClusterState, dict[str, int]]:
-    """Add nodes of each type to a state, each with the pods of `every` node (see `daemon_pods`)
-    that run there; return also the type of each new node by name.
+    """Add nodes of each type to a state, each with those daemon pods of `every` that the node
+    admits. Returns also the index of the type of each new node, by name.
     """
     of: dict[str, int] = {}
     taken, host = {node.name for node in state.nodes}, _HOSTS[state.platform != "kubernetes"]

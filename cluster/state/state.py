@@ -143,7 +143,7 @@ class Pod(Constraints):
 
     @property
     def undecided(self) -> tuple[tuple[str, str], ...]:
-        """Constraints of a pod without a node that the scheduler's filters do not decide."""
+        """Constraints of the pod, if it is pending, that the scheduler's filters cannot check."""
         decided = AFFINITY, SPREAD, OWNER
         return tuple(each for each in self.unsupported_constraints if each[0] not in decided)
 
@@ -205,7 +205,7 @@ class StateWarning:
 
     @property
     def sentence(self) -> str:
-        """Sentence with the sign that was seen and the cure."""
+        """Warning as one sentence: what was seen in the file, and what to do about it."""
         return f"{self.text}; {self.cure}" if self.cure else self.text
 
 

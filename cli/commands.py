@@ -18,7 +18,7 @@ from ..instances.problem.errors import (
     NotAdded,
     at_command_line,
 )
-from ..solvers.stopwatch import announce, start_seconds
+from ..solvers.stopwatch import Starting
 from . import (
     analyzing,
     bounds,
@@ -160,7 +160,7 @@ def run() -> int:
     kept.clear()
     open_missing_streams()
     prepare()
-    announce("loading libraries and compiling kernels")
+    Starting.announce("loading libraries and compiling kernels")
     code: object = DONE
     try:
         with quiet_stdout():
@@ -180,7 +180,7 @@ def run() -> int:
     # a command's own Ctrl-C, before there was anything to keep
     if code == INTERRUPTED and not kept:
         raise KeyboardInterrupt
-    if (seconds := start_seconds()) > LONG_START:  # what is in no method's seconds
+    if (seconds := Starting.spent) > LONG_START:  # what is in no method's seconds
         from ..solvers.compiled import why_uncached
 
         why = why_uncached()

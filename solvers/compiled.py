@@ -18,7 +18,7 @@ from pathlib import Path
 from types import FunctionType
 from typing import Any, TypeVar, cast
 
-from .stopwatch import announce, starting
+from .stopwatch import Starting, starting
 
 Function = TypeVar("Function", bound=Callable[..., object])
 
@@ -134,6 +134,9 @@ def _forgive(kernel: Any) -> None:
     two signatures of one kernel at the same moment, one may find the other's code under its own
     name.
     """
+    from numba.core import sigutils
+
+    normalize: Any = sigutils.normalize_signature
     store = kernel._cache
     load, save = store.load_overload, store.save_overload
 
@@ -147,7 +150,8 @@ def _forgive(kernel: Any) -> None:
             with suppress(OSError):
                 store.flush()
             return None
-        return found if found is None or found.signature.args == _arguments(signature) else None
+        expected = normalize(signature)[0]
+        return found if found is None or found.signature.args == expected else None
 
     def saved(signature: Any, code: Any) -> None:
         try:
@@ -168,13 +172,6 @@ def _stamp(kernel: Any) -> None:
     }
     if others:
         stored._source_stamp = (stored._source_stamp, *sorted(others))
-
-
-def _arguments(signature: Any) -> Any:
-    from numba.core import sigutils
-
-    normalize: Any = sigutils.normalize_signature
-    return normalize(signature)[0]
 
 
 @cache
@@ -202,7 +199,7 @@ def _watch_compiler() -> None:
         """Listener of cache misses, which lead to a long compilation."""
 
         def on_start(self, _: object) -> None:
-            announce("compiling kernels")
+            Starting.announce("compiling kernels")
 
         def on_end(self, _: object) -> None:
             return

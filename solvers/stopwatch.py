@@ -50,7 +50,7 @@ class Stopwatch:
         self._depth += 1
         if self._depth == 1:
             self._since = time.perf_counter()
-            _Starting.begin()
+            Starting.begin()
             if self.watcher is not None:
                 self.watcher(True)
 
@@ -59,7 +59,7 @@ class Stopwatch:
         self._depth -= 1
         if self._depth == 0:
             self._lost += time.perf_counter() - self._since
-            _Starting.end()
+            Starting.end()
             if self.watcher is not None:
                 self.watcher(False)
 
@@ -92,20 +92,13 @@ def starting() -> Iterator[None]:
         yield
 
 
-def start_seconds() -> float:
-    """Seconds so far in which some thread of this process loaded, compiled or started something."""
-    return _Starting.spent
+class Starting:
+    """Time that the process spends on loading, compiling and starting, in any thread.
 
-
-def announce(what: str) -> None:
-    """Request a notice on stderr, once, when loading and compiling take longer than
-    `NOTICE_SECONDS`, even in the middle of it.
+    Attributes
+    ----------
+    spent : seconds so far in which some thread did so.
     """
-    _Starting.announce(what)
-
-
-class _Starting:
-    """Time that the process spends on loading, compiling and starting, in any thread."""
 
     spent = 0.0
     _what = ""
@@ -117,6 +110,7 @@ class _Starting:
 
     @classmethod
     def begin(cls) -> None:
+        """Note that a thread starts something."""
         with cls._lock:
             cls._threads += 1
             if cls._threads == 1:
@@ -125,6 +119,7 @@ class _Starting:
 
     @classmethod
     def end(cls) -> None:
+        """Note that a thread has started it."""
         with cls._lock:
             cls._threads -= 1
             if cls._threads == 0:
@@ -133,6 +128,9 @@ class _Starting:
 
     @classmethod
     def announce(cls, what: str) -> None:
+        """Request a notice on stderr, once, when loading and compiling take longer than
+        `NOTICE_SECONDS`, even in the middle of it.
+        """
         with cls._lock:
             if not cls._what:
                 cls._what = what

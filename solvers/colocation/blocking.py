@@ -4,7 +4,7 @@ fewest.
 
 from __future__ import annotations
 
-from typing import Any
+from functools import partial
 
 import numpy as np
 
@@ -24,7 +24,7 @@ from ...models.colocation import (
 from ..engines import EngineAnswer, EngineName
 from ..outcome import Clock, Outcome, Report, Status
 from .aggregate_relaxation import SHARE_LIMITS, ShareLimits, solve_in_shares
-from .common import NOT_GIVEN, Blocking, best_of, infeasible, mean_of, outcome, run, size
+from .common import NOT_GIVEN, Blocking, best_of, infeasible, outcome, run, size
 from .feasible import NO_PAIRING
 
 MOST_TERMS = 100_000
@@ -112,7 +112,7 @@ def at_most_blocking(
             **size(program, engine),
         )  # fmt: skip
     # 3. its pairing, whose blocking pairs are counted again, and its bound
-    best = best_of(instance, program, answer, begin, mean_of(instance))
+    best = best_of(instance, program, answer, begin, partial(mean_penalty, instance))
     certificate = {**counted.facts, **size(program, engine)}
     bound = answer.bound / instance.agents if penalty and answer.bound is not None else None
     value = None if best is None else mean_penalty(instance, best)
@@ -167,12 +167,8 @@ def fewest_blocking(
         return infeasible(
             clock, NO_PAIRING if most is None else f"no pairing has {most} blocking pairs or fewer"
         )
-    best = best_of(
-        instance, program, answer, begin, lambda pairing: counted.count(instance, pairing)
-    )
-    certificate: dict[str, Any] = {
-        "proof": "order encoding over types", **size(program, engine)
-    }  # fmt: skip
+    best = best_of(instance, program, answer, begin, partial(counted.count, instance))
+    certificate = {"proof": "order encoding over types", **size(program, engine)}
     bound = None if answer.bound is None else max(0.0, float(np.ceil(answer.bound - 1e-6)))
     value = None if best is None else float(counted.count(instance, best))
     return outcome(instance, best, value, bound, answer.stop, certificate, clock, "blocking_pairs")

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from ...instances.colocation.instance import Booleans, Colocation, Pairing, blocks, check
-from ...instances.colocation.objective import mean_penalty, scale
+from ...instances.colocation.objective import scale
 from ...instances.colocation.stability import (
     AlphaMode,
     BlockingPairs,
@@ -167,17 +167,13 @@ def in_own_unit(instance: Colocation) -> tuple[Colocation, float]:
 
 def out_of_unit(found: Outcome, unit: float) -> Outcome:
     """Outcome converted back from the unit of `in_own_unit`."""
-
-    def points(value: float | None) -> float | None:
-        return None if value is None else value * unit
-
     facts = dict(found.certificate)
     if "levels" in facts:
         facts["levels"] = [
-            {**level, "value": points(level["value"]), "bound": points(level["bound"])}
+            {**level, **{name: _divided(level[name], 1 / unit) for name in ("value", "bound")}}
             for level in facts["levels"]
         ]
-    return replace(found, bound=points(found.bound), certificate=facts)
+    return replace(found, bound=_divided(found.bound, 1 / unit), certificate=facts)
 
 
 def pairs_of(instance: Colocation) -> int:
@@ -197,7 +193,6 @@ def run(
     engine: EngineName,
     scale: float = 1.0,
     start: Pairing | None = None,
-    text: str = "",
     parts: int = 1,
     most: float | None = None,
     apart: bool = False,
@@ -214,7 +209,7 @@ def run(
         return EngineAnswer(Status.UNKNOWN, Stop.TIME_LIMIT, message="no time left")
 
     def tell(seconds: float, objective: float | None, bound: float | None, words: str) -> None:
-        clock.note(_divided(objective, scale), _divided(bound, scale), text or words)
+        clock.note(_divided(objective, scale), _divided(bound, scale), words)
 
     begin = None if start is None else program.point(start)
     left = clock.time_slice(parts, most)  # the point took time too
@@ -281,11 +276,6 @@ def infeasible(clock: Clock, proof: str, **facts: Any) -> Outcome:
 def size(program: PairingProgram, engine: str) -> dict[str, Any]:
     """Size of a solved program, for a certificate."""
     return {"engine": engine, "columns": program.program.columns, "rows": program.program.rows}
-
-
-def mean_of(instance: Colocation) -> Callable[[Pairing], float]:
-    """Function that gives the mean penalty of a pairing."""
-    return lambda pairing: mean_penalty(instance, pairing)
 
 
 def _divided(value: float | None, scale: float) -> float | None:

@@ -8,8 +8,9 @@ import numpy as np
 
 from ...instances.colocation import Colocation, Pairing
 from ...instances.colocation.instance import Booleans, Integers
-from ...instances.colocation.stability import AlphaMode, Uncertainty, willing
+from ...instances.colocation.stability import willing
 from ...models.colocation import gain_sets
+from .common import Blocking
 
 MOST_AGENTS = 2**31
 """Agents up to which the blocking pairs, at most half their square, fit into 64 bits."""
@@ -37,18 +38,12 @@ class Exchanges:
 
     Parameters
     ----------
-    instance, alpha, alpha_mode, uncertainty : what is counted, as in `blocking_pairs`.
+    counted : which pairs block.
     """
 
-    def __init__(
-        self,
-        instance: Colocation,
-        alpha: float = 0.0,
-        alpha_mode: AlphaMode = "penalty-points",
-        uncertainty: Uncertainty = "none",
-    ) -> None:
+    def __init__(self, instance: Colocation, counted: Blocking) -> None:
         self.instance = instance
-        self._counted = (alpha, alpha_mode, uncertainty)
+        self._counted = counted.alpha, counted.mode, counted.uncertainty
         sets = gain_sets(instance, *self._counted)
         types = instance.types
         shape = (types + 1, types + 1)

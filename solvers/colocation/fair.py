@@ -89,8 +89,14 @@ class FairLimits(Routed):
 class FairSearch:
     """State of the routes of `fair`: incumbent, and bounds on the slack and on the mean penalty.
 
+    Parameters
+    ----------
+    instance, given : in the unit of `in_own_unit` and as given; `unit` is that unit.
+    allowed : slack within which every pairing is admissible, as given; None to minimize slack.
+
     Attributes
     ----------
+    enough : slack below which less is worth nothing, in the instance's unit.
     at : slack that the level allows; None on the first, which looks for the least.
     program, relaxation : the level's whole program, None where making it takes too long; and its
         relaxation, where it was solved.
@@ -98,15 +104,15 @@ class FairSearch:
     hopeless : whether an engine would not even solve the relaxation of the first in time.
     """
 
-    enough = 0.0  # less slack is worth nothing
-    silent = False  # whether slack is not the objective
-
     def __init__(
         self, instance: Colocation, begin: Pairing, clock: Clock, engine: EngineName,
-        rng: np.random.Generator, limits: FairLimits,
+        rng: np.random.Generator, limits: FairLimits, given: Colocation, unit: float,
+        allowed: float | None,
     ) -> None:  # fmt: skip
         self.instance, self.clock, self.engine, self.rng = instance, clock, engine, rng
         self.limits, self.best = limits, begin
+        self.given, self.unit, self.allowed = given, unit, allowed
+        self.enough = 0.0 if allowed is None else allowed / unit
         self.bound, self.stop = 0.0, Stop.FINISHED
         self.penalty_bound: float | None = None
         self.certificate: dict[str, Any] = {"proof": "no slack is below 0"}
@@ -116,7 +122,7 @@ class FairSearch:
         self.program: FairProgram | None = None
         self.relaxation: Relaxation | None = None
         self.hopeless = False
-        if not self.silent:
+        if allowed is None:
             clock.note(self.slack, 0.0, "start")
 
     def run(self, routes: Sequence[Callable[[FairSearch], None]], at: float | None = None) -> None:
@@ -124,7 +130,7 @@ class FairSearch:
         without a time limit.
         """
         clock = self.clock
-        if at is None and self.silent:
+        if at is None and self.allowed is not None:
             self.clock = Clock(clock.left)  # its progress is not that of the objective
         elif at is not None and clock.left is None:
             self.clock = Clock(self.limits.penalty_seconds)
@@ -161,22 +167,26 @@ class FairSearch:
 
     @property
     def ready(self) -> bool:
-        """Whether the incumbent's slack is small enough to begin the second level."""
-        return self.least
+        """Whether the incumbent's slack is the least, or allowed: then the penalty comes next."""
+        return self.least if self.allowed is None else self.within(self.best, self.enough)
+
+    @property
+    def impossible(self) -> bool:
+        """Whether it is proved that the slack of every pairing exceeds the allowance."""
+        if self.allowed is None or self.bound <= self.enough:
+            return False
+        return not agree(self.bound, self.enough, scale(self.instance, "slack"))
 
     @property
     def settled(self) -> bool:
         """Whether the first level, the least slack, is finished."""
-        return self.ready
-
-    @property
-    def most(self) -> float:
-        """Maximum slack that is allowed while the mean penalty is minimized."""
-        return self.slack
+        return self.ready or self.impossible
 
     def within(self, pairing: Pairing, slack: float) -> bool:
-        """Return whether a pairing keeps the slack of the second level."""
-        return within_slack(self.instance, pairing, slack)
+        """Return whether a pairing keeps a slack, or the allowance by the original penalties."""
+        if self.allowed is None:
+            return within_slack(self.instance, pairing, slack)
+        return keeps_slack(self.given, pairing, self.allowed)
 
     @property
     def cheapest(self) -> bool:
@@ -244,9 +254,25 @@ class FairSearch:
         self.stop = answer.stop
 
     def outcome(self) -> Outcome:
-        """Outcome with the levels of slack and of penalty in its certificate."""
-        value = mean_penalty(self.instance, self.best)
-        bound = self.penalty_bound
+        """Outcome with the levels of slack and of penalty in its certificate; with an allowance, a
+        pairing within it, or bounds on the least slack.
+        """
+        value, bound = mean_penalty(self.instance, self.best), self.penalty_bound
+        # 1. of a pairing within the allowance the penalty is the objective
+        if self.allowed is not None:
+            least: Any = {"value": self.slack * self.unit, "bound": self.bound * self.unit}
+            if self.impossible:
+                why = f"integer program over types: no pairing has a slack below {least['bound']:g}"
+                return infeasible(self.clock, why, least_slack=least)
+            if not self.ready:
+                facts: dict[str, Any] = {"proof": NOT_GIVEN, "least_slack": least}
+                trace = tuple(self.clock.trace)
+                return Outcome(None, None, Status.UNKNOWN, self.stop, facts, trace)
+            facts = {**self.certificate, "proof": WITHIN, "slack_allowed": self.allowed}
+            return outcome(
+                self.instance, self.best, value, bound, self.stop, facts, self.clock, "penalty"
+            )
+        # 2. else the slack, before the penalty
         if bound is not None and bound > value:
             if not self.cheapest:
                 self.certificate["contradiction"] = (
@@ -263,61 +289,6 @@ class FairSearch:
         )  # fmt: skip
         # the second level may have run out of time
         return found if self.stop is Stop.FINISHED else replace(found, stop=self.stop)
-
-
-class SearchWithin(FairSearch):
-    """State of the routes of `fair` with a slack allowance, which admissible pairings keep."""
-
-    silent = True
-
-    def __init__(
-        self, instance: Colocation, begin: Pairing, clock: Clock, engine: EngineName,
-        rng: np.random.Generator, limits: FairLimits, given: Colocation, allowed: float,
-        unit: float,
-    ) -> None:  # fmt: skip
-        self.given, self.allowed, self.unit = given, allowed, unit
-        self.enough = allowed / unit
-        super().__init__(instance, begin, clock, engine, rng, limits)
-
-    @property
-    def ready(self) -> bool:
-        """Whether the incumbent keeps the slack allowance."""
-        return self.within(self.best, self.enough)
-
-    @property
-    def impossible(self) -> bool:
-        """Whether it is proved that the slack of every pairing exceeds the allowance."""
-        apart = not agree(self.bound, self.enough, scale(self.instance, "slack"))
-        return self.bound > self.enough and apart
-
-    @property
-    def settled(self) -> bool:
-        """Whether the incumbent keeps the slack allowance, or no pairing does."""
-        return self.ready or self.impossible
-
-    @property
-    def most(self) -> float:
-        """Maximum slack that is allowed while the penalty is minimized: the allowance."""
-        return self.enough
-
-    def within(self, pairing: Pairing, slack: float) -> bool:
-        """Return whether a pairing keeps the allowance by the original penalties."""
-        return keeps_slack(self.given, pairing, self.allowed)
-
-    def outcome(self) -> Outcome:
-        """Outcome with a pairing within the slack allowance, or with bounds on the least slack."""
-        least: Any = {"value": self.slack * self.unit, "bound": self.bound * self.unit}
-        if self.impossible:
-            why = f"integer program over types: no pairing has a slack below {least['bound']:g}"
-            return infeasible(self.clock, why, least_slack=least)
-        if not self.ready:
-            facts: dict[str, Any] = {"proof": NOT_GIVEN, "least_slack": least}
-            return Outcome(None, None, Status.UNKNOWN, self.stop, facts, tuple(self.clock.trace))
-        bound, value = self.penalty_bound, mean_penalty(self.instance, self.best)
-        facts = {**self.certificate, "proof": WITHIN, "slack_allowed": self.allowed}
-        return outcome(
-            self.instance, self.best, value, bound, self.stop, facts, self.clock, "penalty"
-        )
 
 
 def approach(search: FairSearch) -> None:
@@ -469,15 +440,12 @@ def fair(
     given, (instance, unit) = instance, in_own_unit(instance)
     clock.unit = unit
     rng, limits = np.random.default_rng(0) if rng is None else rng, limits or FairLimits()
-    if slack is None:
-        search = FairSearch(instance, begin, clock, engine, rng, limits)
-    else:
-        search = SearchWithin(instance, begin, clock, engine, rng, limits, given, slack, unit)
+    search = FairSearch(instance, begin, clock, engine, rng, limits, given, unit, slack)
     try:
         if not search.settled:
             search.run(LEAST_SLACK)
         if search.ready:
-            search.run(LEAST_PENALTY, search.most)
+            search.run(LEAST_PENALTY, search.slack if slack is None else search.enough)
     except KeyboardInterrupt:
         search.stop = Stop.INTERRUPTED
     return out_of_unit(search.outcome(), unit)

@@ -9,13 +9,14 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ...instances.colocation.instance import Booleans, Colocation, Floats, Integers, Pairing
-from ...instances.colocation.objective import mean_penalty, scale, within_slack
+from ...instances.colocation.objective import scale
 from ...models.colocation import PairingProgram, fair_program
 from ...models.program import LinearProgram
 from ..engines import WarmStartedProgram, solve_program
 from ..incumbent import Incumbent
 from ..outcome import LEAST_SECONDS, Clock, Status, Stop, raise_if_interrupted
 from .feasible import greedily_filled
+from .neighborhoods import objective
 
 BOXES = ((3, 2), (4, 2), (3, 3), (4, 3), (5, 4), (5, 8))
 """Where a first pairing is looked for, around the relaxation's point: pairs of types for each type
@@ -25,6 +26,33 @@ have none.
 
 WHOLE = 1e-6
 """What is this near to a whole number is one."""
+
+BOX_SECONDS, PATIENCE = 0.8, 3.0
+"""Time for each of `BOXES`; and seconds without a better pairing after which a search ends, longer
+where the last one took longer.
+"""
+
+BOTH_PER_TYPE, BOTH_SPREAD, BOTH_SECONDS, SHIFT = 3.5, 1.15, 1.0, 0.05
+"""Pairs of types for each type that may grow, how many times less or more are drawn, and the time,
+for programs of all types that reach from the best pairing to a point near the relaxation's; and
+what a pair costs more on average where such a point is drawn, in mean costs of a pair.
+"""
+
+MORE, FEWER = 1.05, 1.08
+"""By how much the first of these numbers grows with each program that is solved in time, and
+shrinks with each that is not: one that ends has found the best there is in it.
+"""
+
+PARTS, PER_TYPE, SPREAD = 4, 5.0, 1.5
+"""One program in so many is of a part of the types; pairs of types for each type that may grow in
+it, those of least price, and how many times less or more are drawn. More make a program slower than
+its answer better.
+"""
+
+FEWEST, STEP, PART_SECONDS = 8, 0.15, 0.2
+"""Types in the first parts; by how much they grow with each that is solved in time; and the time
+for one part: where it is not enough, the next are smaller.
+"""
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,45 +113,6 @@ def rounded(instance: Colocation, program: PairingProgram, point: Floats) -> Pai
     return near if (near.agents_used() == instance.count).all() else None
 
 
-@dataclass(frozen=True)
-class BranchingLimits:
-    """Parameters of the search near a relaxation.
-
-    Attributes
-    ----------
-    box_seconds : time for each of `BOXES`.
-    both_per_type, both_spread, both_seconds : pairs of types for each type that may grow, how many
-        times less or more are drawn, and the time, for programs of all types that reach from the
-        best pairing to a point near the relaxation's.
-    more, fewer : by how much the first of these numbers grows with each that is solved in time, and
-        shrinks with each that is not: one that ends has found the best there is in it.
-    shift : what a pair costs more on average where such a point is drawn, in mean costs of a pair.
-    parts : one program in so many is of a part of the types.
-    per_type, spread : pairs of types for each type that may grow, those of least price, and how
-        many times less or more are drawn. More make a program slower than its answer better.
-    fewest, step : types in the first parts; and by how much they grow with each that is solved in
-        time.
-    part_seconds : time for one part; where it is not enough, the next are smaller.
-    patience : seconds without a better pairing after which it ends; longer where the last one took
-        longer.
-    """
-
-    box_seconds: float = 0.8
-    both_per_type: float = 3.5
-    both_spread: float = 1.15
-    both_seconds: float = 1.0
-    more: float = 1.05
-    fewer: float = 1.08
-    shift: float = 0.05
-    parts: int = 4
-    per_type: float = 5.0
-    spread: float = 1.5
-    fewest: int = 8
-    step: float = 0.15
-    part_seconds: float = 0.2
-    patience: float = 3.0
-
-
 class LocalBranching(Incumbent[Pairing, float]):
     """Incumbent within a slack, and the small programs near the relaxation.
 
@@ -142,15 +131,9 @@ class LocalBranching(Incumbent[Pairing, float]):
         self, instance: Colocation, begin: Pairing, relaxation: Relaxation, clock: Clock, *,
         slack: float, bound: float | None = None,
     ) -> None:  # fmt: skip
-        def cost(pairing: Pairing) -> float:
-            fair = within_slack(instance, pairing, slack)
-            return mean_penalty(instance, pairing) if fair else np.inf
-
-        super().__init__(
-            instance, clock, cost, scale=scale(instance, "penalty"), bound=bound
-        )  # fmt: skip
+        cost = objective(instance, slack)
+        super().__init__(instance, clock, cost, scale=scale(instance, "penalty"), bound=bound)
         self.instance, self.relaxation = instance, relaxation
-        self.limits = BranchingLimits()
         self.made = fair_program(instance, slack)
         self.size = len(self.made.first) + len(self.made.alone)
         self.order = np.argsort(
@@ -175,7 +158,7 @@ class LocalBranching(Incumbent[Pairing, float]):
             self._solve(
                 low,
                 np.where(self._cheap(per_type), np.floor(point + reach), low),
-                min(self.limits.box_seconds, until - self.clock.seconds),
+                min(BOX_SECONDS, until - self.clock.seconds),
                 start=False,
             )
 
@@ -183,25 +166,24 @@ class LocalBranching(Incumbent[Pairing, float]):
         """Solve small programs around the incumbent until the time is up or none has improved for
         long.
         """
-        limits, last, number = self.limits, self.clock.seconds, 0
-        types, per_type = float(limits.fewest), limits.both_per_type
-        while self.open and self.clock.seconds < min(until, last + max(limits.patience, last)):
+        last, number, types, per_type = self.clock.seconds, 0, float(FEWEST), BOTH_PER_TYPE
+        while self.open and self.clock.seconds < min(until, last + max(PATIENCE, last)):
             before, left, number = self.value, until - self.clock.seconds, number + 1
-            if number % limits.parts:  # all types, towards a point near the relaxation's
-                cheap = self._cheap(per_type * limits.both_spread ** rng.uniform(-1, 1))
+            if number % PARTS:  # all types, towards a point near the relaxation's
+                cheap = self._cheap(per_type * BOTH_SPREAD ** rng.uniform(-1, 1))
                 ends = self._between(self._moved(rng), cheap)
-                stop = self._solve(*ends, min(limits.both_seconds, left))
-                per_type *= limits.more if stop is Stop.FINISHED else 1 / limits.fewer
+                stop = self._solve(*ends, min(BOTH_SECONDS, left))
+                per_type *= MORE if stop is Stop.FINISHED else 1 / FEWER
             else:
-                cheap = self._cheap(limits.per_type * limits.spread ** rng.uniform(-1, 1))
+                cheap = self._cheap(PER_TYPE * SPREAD ** rng.uniform(-1, 1))
                 drawn = rng.choice(
                     self.instance.present,
                     min(int(types), len(self.instance.present)),
                     replace=False,
                 )
-                stop = self._solve(*self._part(drawn, cheap), min(limits.part_seconds, left))
-                grown = types + (limits.step if stop is Stop.FINISHED else -3 * limits.step)
-                types = min(max(float(limits.fewest), grown), float(len(self.instance.present)))
+                stop = self._solve(*self._part(drawn, cheap), min(PART_SECONDS, left))
+                grown = types + (STEP if stop is Stop.FINISHED else -3 * STEP)
+                types = min(max(float(FEWEST), grown), float(len(self.instance.present)))
             last = self.clock.seconds if self.value < before else last
 
     def _cheap(self, per_type: float) -> Booleans:
@@ -212,9 +194,7 @@ class LocalBranching(Incumbent[Pairing, float]):
         """Optimum of the relaxation with randomly increased costs."""
         program, point = self.made.program, self.relaxation.point[: self.size]
         cost = program.cost.copy()
-        each = (
-            self.limits.shift * abs(float(cost[: self.size] @ point)) / max(float(point.sum()), 1.0)
-        )
+        each = SHIFT * abs(float(cost[: self.size] @ point)) / max(float(point.sum()), 1.0)
         cost[: self.size] += each * rng.exponential(1.0, self.size)
         found = relaxed(replace(program, cost=cost), self.clock)
         return point if found is None else found.point[: self.size]

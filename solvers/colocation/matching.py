@@ -131,6 +131,7 @@ def least_penalty_matching(
         "pairs left",
         "pricing_rounds": search.rounds,
         "odd_sets": len(search.sets),
+        "engine": "highs",
     }
     return search
 

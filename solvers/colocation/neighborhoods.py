@@ -4,7 +4,7 @@ the others stay.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
 from functools import partial
 
 import numpy as np
@@ -22,25 +22,24 @@ from ..engines import solve_program
 from ..incumbent import Incumbent
 from ..outcome import LEAST_SECONDS, Clock, Stop, raise_if_interrupted
 
+FEWEST, LARGEST = 4, 24
+"""Types in the first and in the largest parts: beyond, HiGHS rarely looks at its clock."""
 
-@dataclass(frozen=True)
-class PartLimits:
-    """Parameters of the large-neighborhood search.
+SECONDS, QUICK, FAILURES = 0.5, 0.05, 20
+"""Time for one part; parts that take less than the second are made larger, and so are parts after
+so many in a row that improve nothing.
+"""
 
-    Attributes
-    ----------
-    fewest, most : types in the first and in the largest parts: beyond, HiGHS rarely looks at its
-        clock.
-    seconds : time for one part.
-    quick : seconds; parts that take less time are made larger.
-    failures : so many parts in a row that improve nothing, and the parts grow.
-    """
 
-    fewest: int = 4
-    most: int = 24
-    seconds: float = 0.5
-    quick: float = 0.05
-    failures: int = 20
+def objective(instance: Colocation, slack: float | None) -> Callable[[Pairing], float]:
+    """Function that gives a pairing's slack; within a slack its mean penalty, else infinity."""
+
+    def value(pairing: Pairing) -> float:
+        if slack is None:
+            return attribution_slack(instance, pairing)
+        return mean_penalty(instance, pairing) if within_slack(instance, pairing, slack) else np.inf
+
+    return value
 
 
 def improve(
@@ -63,32 +62,26 @@ def improve(
     seconds : time for it, besides the clock's.
     bound : what is proved of the slack, or of the mean penalty; the search ends there.
     """
-
-    def value(pairing: Pairing) -> float:
-        if slack is None:
-            return attribution_slack(instance, pairing)
-        return mean_penalty(instance, pairing) if within_slack(instance, pairing, slack) else np.inf
-
     search: Incumbent[Pairing, float] = Incumbent(
-        instance, clock, value, bound=bound, then=partial(mean_penalty, instance),
+        instance, clock, objective(instance, slack), bound=bound,
+        then=partial(mean_penalty, instance),
         scale=scale(instance, "slack" if slack is None else "penalty"),
     )  # fmt: skip
-    limits = PartLimits()
     present = len(instance.present)
     search.begin(begin)
-    size, failures, until = min(limits.fewest, present), 0, clock.seconds + seconds
+    size, failures, until = min(FEWEST, present), 0, clock.seconds + seconds
     with search.keeping_best():
-        while search.open and clock.seconds < until and size <= min(limits.most, present):
+        while search.open and clock.seconds < until and size <= min(LARGEST, present):
             best, began = search.best, clock.seconds
             assert best is not None
-            left = min(limits.seconds, max(LEAST_SECONDS, until - began))
+            left = min(SECONDS, max(LEAST_SECONDS, until - began))
             found, stop = _paired_anew(
                 instance, best, _part(instance, best, rng, size, slack is None), slack, left
             )
             failures += 1
             if stop is not Stop.FINISHED:
-                size, failures = max(min(limits.fewest, present), size - 2), 0
-            elif clock.seconds - began < limits.quick or failures >= limits.failures:
+                size, failures = max(min(FEWEST, present), size - 2), 0
+            elif clock.seconds - began < QUICK or failures >= FAILURES:
                 size, failures = size + 1, 0
             if search.offer(found, "some types paired anew"):
                 failures = 0

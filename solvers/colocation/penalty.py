@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from functools import partial
 
-from ...instances.colocation.instance import Colocation, Pairing
+from ...instances.colocation.instance import Colocation
 from ...instances.colocation.objective import mean_penalty, worst_case
 from ...instances.problem.base import Solution
 from ...instances.problem.option_types import validate_options
@@ -17,7 +18,6 @@ from .common import (
     ProgramLimits,
     best_of,
     in_own_unit,
-    mean_of,
     out_of_unit,
     outcome,
     pairs_of,
@@ -104,10 +104,11 @@ def optimal(
     instance, unit = in_own_unit(instance)
     clock.unit = unit
     if engine == "highs":
-        return out_of_unit(_priced(instance, begin, clock, limits.matching), unit)
+        found = least_penalty_matching(instance, begin, clock, limits.matching)
+        return out_of_unit(found.finish(), unit)
     program = penalty_program(instance)
     answer = run(program, clock, engine=engine, scale=instance.agents, start=begin)
-    best = best_of(instance, program, answer, begin, mean_of(instance))
+    best = best_of(instance, program, answer, begin, partial(mean_penalty, instance))
     certificate = {
         "proof": "integer program over types, solved to optimality",
         **size(program, engine),
@@ -135,9 +136,3 @@ def _too_large(
     if engine == "highs":
         return limits.priced_pair * instance.types**2 > left
     return pairs_of(instance) > limits.most_pairs
-
-
-def _priced(instance: Colocation, begin: Pairing, clock: Clock, limits: MatchingLimits) -> Outcome:
-    found = least_penalty_matching(instance, begin, clock, limits).finish()
-    engine = found.certificate.get("engine", "highs")
-    return replace(found, certificate={**found.certificate, "engine": engine})

@@ -338,8 +338,7 @@ def cheapest_of_different(search: StableSearch) -> None:
     if left is not None and left < search.limits.forgiven_pair * search.instance.agents**2:
         search.stop = Stop.TIME_LIMIT
         return
-    counted = search.counted
-    possible = forgiving(search.instance, search.lists, search.best, counted.alpha, counted.mode)
+    possible = forgiving(search.instance, search.lists, search.best, search.counted)
     left = search.second_level_time
     if search.value == 0 and search.large(possible):
         zero = answer.found.value == 0
@@ -385,8 +384,7 @@ def exchange(search: StableSearch) -> None:
     """Exchange partners between pairs, until time is up or exchanges have long brought nothing."""
     if not search.open or "exchanges" not in search.limits.routes:
         return
-    counted, limits = search.counted, search.limits
-    exchanges = Exchanges(search.instance, counted.alpha, counted.mode, counted.uncertainty)
+    limits, exchanges = search.limits, Exchanges(search.instance, search.counted)
     until = search.clock.seconds + (search.clock.time_slice(10) or limits.exchange_seconds)
     most = max(limits.idle_exchanges, search.instance.agents // 8)
     idle = 0

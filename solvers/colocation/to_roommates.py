@@ -24,6 +24,7 @@ from ..roommates import (
 from ..roommates.matching_search import ROOMMATES_LIMITS, RoommatesLimits
 from ..roommates.partition import Goal
 from ..roommates.ranks import possible_pairs
+from .common import Blocking
 
 
 def lists_of_agents(
@@ -142,11 +143,7 @@ def without_blocking(instance: Colocation, lists: WeakLists) -> Colocation | Non
 
 
 def forgiving(
-    instance: Colocation,
-    lists: WeakLists,
-    pairing: Pairing,
-    alpha: float = 0.0,
-    alpha_mode: AlphaMode = "penalty-points",
+    instance: Colocation, lists: WeakLists, pairing: Pairing, counted: Blocking
 ) -> Colocation:
     """Instance of different agents restricted to pairs that do not block `pairing` and that a
     pairing without blocking pairs among them can use.
@@ -159,7 +156,8 @@ def forgiving(
         forgiven = instance.penalty.copy()
         for i, j in blocking.tolist():
             forgiven[i, j] = forgiven[j, i] = np.inf
-        rest = lists_of_agents(instance.without_intervals(penalty=forgiven), alpha, alpha_mode)
+        without = instance.without_intervals(penalty=forgiven)
+        rest = lists_of_agents(without, counted.alpha, counted.mode)
         assert rest is not None
         lists = rest
     possible = without_blocking(instance, lists)

@@ -29,13 +29,12 @@ class Incumbent(Generic[Found, Number]):
     sense : "min" where less is better.
     scale : what the objective could be at most, for `agree`; 1 for numbers that count.
     bound : what is known before the search; None for nothing.
-    value : what no answer is worse than, without one in hand; None for nothing.
     then : of two answers of the same value the one with less of this is better.
     shown : turns values and bounds into the unit of the outcome.
 
     Attributes
     ----------
-    best, value : the best answer and its value; without one None, and `value` or an infinity.
+    best, value : the best answer and its value; without one None, and an infinity.
     bound : the best bound; an infinity without one.
     found_by, bound_by : what found the best answer and proved the bound, in words.
     stop, certificate : why the search ended and its facts so far, for the outcome.
@@ -52,7 +51,6 @@ class Incumbent(Generic[Found, Number]):
         sense: Sense = "min",
         scale: float = 1.0,
         bound: Number | None = None,
-        value: Number | None = None,
         then: Callable[[Found], float] | None = None,
         shown: Callable[[Number], float] = float,
     ) -> None:
@@ -60,7 +58,7 @@ class Incumbent(Generic[Found, Number]):
         self._checked, self._objective, self._then, self._shown = instance, objective, then, shown
         self._sign = 1 if sense == "min" else -1
         self.best = None
-        self.value = cast("Number", math.inf * self._sign) if value is None else value
+        self.value = cast("Number", math.inf * self._sign)
         self.bound = cast("Number", -math.inf * self._sign) if bound is None else bound
         self.found_by = self.bound_by = ""
         self.stop = Stop.FINISHED

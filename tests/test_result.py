@@ -205,7 +205,8 @@ def test_incumbent_without_answer_accepts_bounds_and_closes_at_optimum() -> None
     def last(*news: object) -> None:
         raise KeyboardInterrupt
 
-    search = Incumbent(None, Clock(), len, bound=0, value=4)
+    search = Incumbent(None, Clock(), len, bound=0)
+    search.value = 4
     assert search.raise_bound(3)
     assert search.open
     assert search.raise_bound(4)

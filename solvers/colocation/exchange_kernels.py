@@ -163,9 +163,7 @@ def anneal(
         # 5. keep the best
         if value < least:
             least = value
-            for i in range(types):
-                for j in range(types):
-                    best[i, j] = number[i, j]
+            best[:] = number
             if least <= enough:
                 break
     return value, least

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 from numpy.typing import NDArray
 
 from ..compiled import compiled
@@ -44,7 +45,7 @@ def usable(
             order, place, room, size, ask, count, begin, state, queue, waiting, trail, steps
         )
     if some:
-        _mark(room, left)
+        left |= room > 0
     if most == 0:
         return some
     _take_back(room, trail)
@@ -56,7 +57,7 @@ def usable(
             if _narrow(order, place, room, size, ask, count, begin, queue, waiting, trail, p, q):
                 if p == q or _at_most_one(room, size, count, p, q):
                     some = True
-                    _mark(room, left)
+                    left |= room > 0
             _take_back(room, trail)
     return some
 
@@ -64,21 +65,10 @@ def usable(
 @compiled
 def _begin(state: Ints, queue: Ints, waiting: Ints) -> None:
     """Reset the state of the first phase over types, with every type in the queue."""
-    for a in range(queue.size):
-        queue[a] = a
-        waiting[a] = True
-        state[LOW, a] = 0
-        state[HIGH, a] = queue.size + 1
-        state[ROOM, a] = 0
-        state[NEXT, a] = 0
-
-
-@compiled
-def _mark(room: Ints, left: Ints) -> None:
-    for a in range(room.shape[0]):
-        for k in range(room.shape[1]):
-            if room[a, k] > 0:
-                left[a, k] = True
+    queue[:] = np.arange(queue.size)
+    waiting[:] = True
+    state[:] = 0
+    state[HIGH] = queue.size + 1
 
 
 @compiled
@@ -106,10 +96,7 @@ def _narrow(
     are `waiting` stand at the front of `queue`.
     """
     types = count.size
-    head, many = 0, 0
-    for a in range(types):
-        if waiting[a]:
-            many += 1
+    head, many = 0, waiting.sum()
     while many:
         a = queue[head]
         head = (head + 1) % types
@@ -117,7 +104,8 @@ def _narrow(
         waiting[a] = False
         while state[ROOM, a] < count[a]:
             if state[HIGH, a] <= state[LOW, a]:
-                return _nobody(queue, waiting, head, many)
+                waiting[:] = False
+                return False
             state[HIGH, a] -= 1
             state[ROOM, a] += room[a, state[HIGH, a]]
         while state[NEXT, a] < types:
@@ -145,14 +133,6 @@ def _narrow(
                     many += 1
                     waiting[c] = True
     return True
-
-
-@compiled
-def _nobody(queue: Ints, waiting: Ints, head: int, many: int) -> bool:
-    """Clear the queue of types and return False, which means that no pairing exists."""
-    for at in range(head, head + many):
-        waiting[queue[at % queue.size]] = False
-    return False
 
 
 @compiled
@@ -207,9 +187,7 @@ def _try_each(
                 if steps < 0:
                     return True
                 # 1. an agent of a is at place k, and one of b at its place, or before
-                for row in range(4):
-                    for c in range(types):
-                        trial[row, c] = state[row, c]
+                trial[:] = state
                 far = k if b < 0 else place[b, a]
                 other = a if b < 0 else b
                 _at_most(room, trial, queue, waiting, 0, a, k)

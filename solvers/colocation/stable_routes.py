@@ -196,7 +196,7 @@ class StableSearch(Incumbent[Pairing, int]):
             self.instance, self.lists, seconds=seconds, rng=self.rng, start=self.best, known=known,
             report=report, limits=self.limits.roommates,
         )  # fmt: skip
-        self.stop = answer.stop
+        self.stop = answer.found.stop
         self.offer(answer.pairing(self.instance), "search over deletions")
         if answer.found.bound > self.bound and all_said:
             self.certificate |= answer.certificate(self.certificate.get("proof", ""))

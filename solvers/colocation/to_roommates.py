@@ -12,7 +12,7 @@ import numpy as np
 
 from ...instances.colocation import Colocation, Pairing
 from ...instances.colocation.stability import AlphaMode, better_partners, gains
-from ..outcome import Report, Stop
+from ..outcome import Report
 from ..roommates import (
     AlmostStable,
     WeakLists,
@@ -61,11 +61,6 @@ class RoommatesAnswer:
     found: AlmostStable
     lists: WeakLists
     goal: Goal
-
-    @property
-    def stop(self) -> Stop:
-        """Reason why the search stopped."""
-        return Stop(self.found.stop)
 
     def pairing(self, instance: Colocation) -> Pairing | None:
         """Matching found, as a pairing of types; None if there is no perfect matching."""

@@ -86,7 +86,8 @@ class MovesSearch(Incumbent[Placement, int]):
     ) -> None:
         self.present = present_counts(instance)
         self.total = int(self.present.sum())
-        super().__init__(instance, clock, self._moves, bound=0, value=self.total + 1)
+        super().__init__(instance, clock, self._moves, bound=0)
+        self.value = self.total + 1
         self.instance, self.rng, self.limits = instance, rng, limits
         self.problem = presolve(instance, costs=cost is not None, merge=False, merge_classes=True)
         where = {c: index for index, group in enumerate(self.problem.kinds) for c in group}

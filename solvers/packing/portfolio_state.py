@@ -83,13 +83,8 @@ class PortfolioState(Incumbent[Counts, int]):
         rng: np.random.Generator,
         limits: PortfolioLimits = LIMITS,
     ) -> None:
-        super().__init__(
-            None,
-            clock,
-            lambda counts: int(problem.price[counts[1]].sum()),
-            bound=1,
-            value=problem.budget + 1,
-        )
+        super().__init__(None, clock, lambda counts: int(problem.price[counts[1]].sum()), bound=1)
+        self.value = problem.budget + 1
         self.problem, self.rng, self.limits = problem, rng, limits
         self.bound_by = "a server at least"
         self.proof: dict[str, Any] = {}

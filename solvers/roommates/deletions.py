@@ -34,7 +34,7 @@ class DeletionSearch:
 
         agents = lists.agents
         self._kernels, self._rank = kernels, rank
-        self._lists = lists._replace(back=lists.back.copy())
+        self.lists = lists._replace(back=lists.back.copy())
         self._weight = 1 if goal == "perfect" else 0
         self._work = Work(
             memory=np.zeros(agents + 1, dtype=np.int64),
@@ -48,9 +48,9 @@ class DeletionSearch:
 
     def _stack_of(self, limit: int) -> Stack:
         """Work arrays for a search of the given depth."""
-        agents, depths = self._lists.agents, limit + 1
+        agents, depths = self.lists.agents, limit + 1
         return Stack(
-            kept=np.zeros(self._lists.choice.shape, dtype=np.int8),
+            kept=np.zeros(self.lists.choice.shape, dtype=np.int8),
             order=np.arange(agents),
             predecessors=np.empty((depths + 1, agents), dtype=np.int32),
             ranks=np.empty((depths + 1, agents), dtype=np.int32),
@@ -92,31 +92,19 @@ class DeletionSearch:
     def reduce(self) -> None:
         """Compute the stable partition of the current lists."""
         work = self._work
-        self._kernels.reduce_table(self._lists, False, self._at(0), work.scratch, work.table_counts)
+        self._kernels.reduce_table(self.lists, False, self._at(0), work.scratch, work.table_counts)
         self._stack.parties[0] = work.table_counts[:2]
 
     def delete(self, pairs: list[Pair]) -> None:
         """Make pairs unacceptable; call `reduce` afterwards."""
         for i, j in pairs:
-            self.back[i, self._rank[i, j]] = self.back[j, self._rank[j, i]] = UNRANKED
+            self.lists.back[i, self._rank[i, j]] = self.lists.back[j, self._rank[j, i]] = UNRANKED
 
     def restore(self, pairs: list[Pair]) -> None:
         """Make deleted pairs acceptable again; call `reduce` afterwards."""
         for i, j in pairs:
-            self.back[i, self._rank[i, j]] = self._rank[j, i]
-            self.back[j, self._rank[j, i]] = self._rank[i, j]
-
-    @property
-    def choice(self) -> Ranks:
-        """Agent at each position of each preference list."""
-        return self._lists.choice
-
-    @property
-    def back(self) -> Ranks:
-        """Position of each agent in the lists of the agents it ranks; UNRANKED for deleted
-        pairs.
-        """
-        return self._lists.back
+            self.lists.back[i, self._rank[i, j]] = self._rank[j, i]
+            self.lists.back[j, self._rank[j, i]] = self._rank[i, j]
 
     def _copied(self, depth: int, parties: NDArray[np.int64]) -> Saved:
         predecessor, rank = self._at(depth)
@@ -140,7 +128,7 @@ class DeletionSearch:
         trial.predecessor[:], trial.rank[:] = self._at(0)
         counts[:2] = self._stack.parties[0]
         pair = [(agent, int(trial.predecessor[agent]))]
-        self._kernels.forgive(self._lists, trial, agent, self._work)
+        self._kernels.forgive(self.lists, trial, agent, self._work)
         self.restore(pair)
         return int(counts[0] + self._weight * counts[1]), trial.predecessor
 
@@ -154,13 +142,13 @@ class DeletionSearch:
 
         The arrays given to this search are changed. Call `reduce` afterwards.
         """
-        back = [int(self.back[agent, self._rank[agent, other]]) for other in others]
+        back = [int(self.lists.back[agent, self._rank[agent, other]]) for other in others]
         for position, (other, where) in enumerate(zip(others, back, strict=True), start=first):
-            self.choice[agent, position] = other
+            self.lists.choice[agent, position] = other
             self._rank[agent, other] = position
-            self.back[agent, position] = where
+            self.lists.back[agent, position] = where
             if where != UNRANKED:
-                self.back[other, where] = position
+                self.lists.back[other, where] = position
 
     def start(
         self, limit: int, target: int, order: NDArray[np.int64] | None = None, least: int = 0
@@ -175,7 +163,7 @@ class DeletionSearch:
             self._stack = self._stack_of(limit + limit // 2)
             self.partition = partition
         self._limit, self._target = limit, target
-        self._stack.order[:] = np.arange(self._lists.agents) if order is None else order
+        self._stack.order[:] = np.arange(self.lists.agents) if order is None else order
         self._stack.state[:] = 0, 0, least, order is not None
 
     def run(self, budget: int) -> int:
@@ -183,7 +171,7 @@ class DeletionSearch:
         each); return FOUND, EXHAUSTED or PAUSED.
         """
         outcome = self._kernels.search(
-            self._lists, self._stack, self._limit, self._target, self._weight, budget, self._work
+            self.lists, self._stack, self._limit, self._target, self._weight, budget, self._work
         )
         self.work += int(self._work.counts[2]) + 1
         return int(outcome)
@@ -194,7 +182,7 @@ class DeletionSearch:
         """
         depth = int(self._stack.state[0])
         deleted = self._stack.deleted[:depth].tolist()
-        found = [(agent, int(self.choice[agent, r])) for agent, r, _ in deleted]
+        found = [(agent, int(self.lists.choice[agent, r])) for agent, r, _ in deleted]
         partition = self._copied(depth, self._stack.parties[depth])
         self.abandon()
         self.delete(found)
@@ -203,4 +191,4 @@ class DeletionSearch:
 
     def abandon(self) -> None:
         """Undo the changes of a search that was found or paused."""
-        self._kernels.unwind(self._lists, self._stack)
+        self._kernels.unwind(self.lists, self._stack)

@@ -388,8 +388,7 @@ def _candidates(
             continue
         # 2. delete it on a copy: what the count becomes; then put it back
         r_other = lists.back[agent, r]
-        for i in range(agents):
-            trial.predecessor[i], trial.rank[i] = predecessor[i], predecessor_rank[i]
+        trial.predecessor[:], trial.rank[:] = predecessor, predecessor_rank
         counts[0] = parties[0]
         counts[1] = parties[1]
         forgive(lists, trial, agent, work)
@@ -461,9 +460,8 @@ def search(
         elif cursor[depth, 2] < cursor[depth, 0]:
             agent = stack.candidates[depth, cursor[depth, 2]]
             cursor[depth, 2] += 1
-            for i in range(stack.predecessors.shape[1]):
-                stack.predecessors[depth + 1, i] = stack.predecessors[depth, i]
-                stack.ranks[depth + 1, i] = stack.ranks[depth, i]
+            stack.predecessors[depth + 1] = stack.predecessors[depth]
+            stack.ranks[depth + 1] = stack.ranks[depth]
             deleted[depth, 0] = agent
             deleted[depth, 1] = stack.ranks[depth, agent]
             deleted[depth, 2] = lists.back[agent, stack.ranks[depth, agent]]

@@ -103,7 +103,7 @@ class _Run(MatchingSearch):
     def first(self) -> Ranks:
         self.search = TieSearch(self.weak, self.weak.place, self.goal)
         self._adopt(self.search)
-        return self.search.partner
+        return self.search.table.partner
 
     def result(self, start: ArrayLike | None) -> AlmostStable:
         """Result of the search, with the tie-breaking of its matching."""
@@ -148,7 +148,7 @@ class _Run(MatchingSearch):
 
     def _adopt(self, search: TieSearch) -> None:
         """Adopt the initial partition of a search as the proof, and its bound if that is better."""
-        self.partition, self.unsettled = partition_from(search.predecessor), search.unsettled
+        self.partition, self.unsettled = partition_from(search.table.predecessor), search.unsettled
         if search.bound > self.bound:
             self.bound = search.bound
             self.finished.clear()
@@ -166,7 +166,7 @@ class _Run(MatchingSearch):
             if not ended:
                 return
             if search.found:
-                completed = self.completed(search.partner)
+                completed = self.completed(search.table.partner)
                 self.offer(completed, "a better matching", search.rank)
                 return
             self.finished.append(limit)
@@ -222,6 +222,7 @@ class TieSearch:
     Attributes
     ----------
     rank : the tie-breaking as it stands, the found one at the end.
+    table : its lists with the pairs deleted now, and their stable partition.
     bound : deletions needed under any tie-breaking, by the stable partition of `start` alone.
     unsettled : the agents whose lists have to stay as they are for that partition to be stable
         whatever the others' are.
@@ -236,25 +237,15 @@ class TieSearch:
         self.work = 0
         self.found = False
         self._lists = lists
-        self._table = DeletionSearch(lists_of(self.rank), self.rank, goal)
+        self.table = DeletionSearch(lists_of(self.rank), self.rank, goal)
         self._fixed: dict[int, list[Pair]] = {}
         self._kept: set[Pair] = set()
         self._out = np.empty((256, 3), dtype=np.int32)
         self._limit = 0
         self._stack: list[Iterator[int]] = []
-        self.unsettled = _agents(self._open_ties(self._table.predecessor))
-        self.bound = max(0, (self._table.value + 1) // 2 - len(self.unsettled))
-        self.best, self.best_rank = self._table.value / 2, start
-
-    @property
-    def partner(self) -> Ranks:
-        """Matching of the current partition, -1 for unmatched agents."""
-        return self._table.partner
-
-    @property
-    def predecessor(self) -> Ranks:
-        """Predecessor of each agent in the current stable partition."""
-        return self._table.predecessor
+        self.unsettled = _agents(self._open_ties(self.table.predecessor))
+        self.bound = max(0, (self.table.value + 1) // 2 - len(self.unsettled))
+        self.best, self.best_rank = self.table.value / 2, start
 
     def begin(self, limit: int) -> None:
         """Begin a search for at most `limit` deletions; the search before must be exhausted."""
@@ -282,7 +273,7 @@ class TieSearch:
         if deleted + value / 2 < self.best:
             self.best, self.best_rank = deleted + value / 2, self.rank.copy()
         self.found = value == 0
-        partition = self._table.partition
+        partition = self.table.partition
         ties = self._open_ties(partition[0])
         if self.found or deleted + (value + 1) // 2 - len(_agents(ties)) > self._limit:
             return
@@ -292,14 +283,14 @@ class TieSearch:
             if self._is_open(tie, partition[0]):
                 i, a, b = tie
                 before = self._put_before(tie)
-                self._fix(i, a, b)
+                self._fixed.setdefault(i, []).append((a, b))
                 yield deleted
                 self._fixed[i].pop()
-                self._table.reorder(i, *before)
-                self._fix(i, b, a)
+                self.table.reorder(i, *before)
+                self._fixed[i].append((b, a))
                 settled.append(i)
         if deleted + (value + 1) // 2 <= self._limit:
-            self._table.partition = partition
+            self.table.partition = partition
             yield from self._deletions(deleted, partition[0])
         for i in settled:
             self._fixed[i].pop()
@@ -312,7 +303,7 @@ class TieSearch:
         for tie in ties:
             before = self._put_before(tie)
             values.append(self._reduce())
-            self._table.reorder(tie[0], *before)
+            self.table.reorder(tie[0], *before)
             if values[-1] < value:
                 break
             yield PAUSE
@@ -325,13 +316,13 @@ class TieSearch:
             pair = min(agent, other), max(agent, other)
             if pair in self._kept:
                 continue
-            value, trial = self._table.without(agent)
+            value, trial = self.table.without(agent)
             self.work += 1
             fewest = deleted + 1 + (value + 1) // 2
             if fewest > self._limit:
-                self._table.delete([pair])
+                self.table.delete([pair])
                 fewest -= len(_agents(self._open_ties(trial)))
-                self._table.restore([pair])
+                self.table.restore([pair])
             if fewest > self._limit:
                 kept.append(pair)
             else:
@@ -339,24 +330,24 @@ class TieSearch:
         self._kept.update(kept)  # in the whole subtree, like those whose branch has been searched
         for _, *pair_ in sorted(branches):
             pair = pair_[0], pair_[1]
-            self._table.delete([pair])
+            self.table.delete([pair])
             yield deleted + 1
-            self._table.restore([pair])
+            self.table.restore([pair])
             kept.append(pair)
             self._kept.add(pair)
         self._kept.difference_update(kept)
 
     def _reduce(self) -> int:
-        self._table.reduce()
+        self.table.reduce()
         self.work += 1
-        return self._table.value
+        return self.table.value
 
     def _open_ties(self, predecessor: Ranks) -> list[Tie]:
         """Ties whose reversal could make a partition unstable, given those fixed."""
         from . import list_kernels
 
         lists, out = self._lists, self._out
-        back = self._table.back
+        back = self.table.lists.back
         found = list_kernels.open_ties(
             lists.order, lists.place, lists.better, self.rank, back, predecessor, out
         )
@@ -393,18 +384,15 @@ class TieSearch:
                     waiting.append(high)
         return False
 
-    def _fix(self, i: int, a: int, b: int) -> None:
-        self._fixed.setdefault(i, []).append((a, b))
-
     def _put_before(self, tie: Tie) -> tuple[int, list[int]]:
         """Move a before b in i's list, with the agents that must precede a; return what `reorder`
         takes to undo it.
         """
         i, a, b = tie
         first, last = int(self.rank[i, b]), int(self.rank[i, a])
-        others = self._table.choice[i, first : last + 1].tolist()
+        others = self.table.lists.choice[i, first : last + 1].tolist()
         ahead = [other for other in others if other == a or self._before(i, other, a)]
-        self._table.reorder(i, first, ahead + [other for other in others if other not in ahead])
+        self.table.reorder(i, first, ahead + [other for other in others if other not in ahead])
         return first, others
 
 

@@ -187,13 +187,10 @@ def deferred_acceptance(
     else:
         number, proposals = kernel(*market, *state, -1)
     accepted = sorted(_accepted(offset, state).items())
-    columns = (
-        np.array([(*pair, units) for pair, units in accepted], dtype=np.int64)
-        .reshape(-1, 3)
-        .T.copy()
-    )
+    rows = np.array([(*pair, units) for pair, units in accepted], dtype=np.int64).reshape(-1, 3)
+    proposer, receiver, units = rows.T.copy()
     return Acceptance(
-        columns[0], columns[1], columns[2], state[1], int(number), int(proposals), tuple(rounds)
+        proposer, receiver, units, state[1], int(number), int(proposals), tuple(rounds)
     )
 
 
@@ -206,14 +203,13 @@ def _run_logged(
     proposals = 0
     before = _accepted(offset, state)
     while True:
-        open_ = [
-            p
+        proposed = {
+            (p, int(lists[p, place[p]])): int(free[p])
             for p in np.flatnonzero(free).tolist()
             if place[p] < lists.shape[1] and lists[p, place[p]] >= 0
-        ]
-        if not open_:
+        }
+        if not proposed:
             return len(rounds), proposals
-        proposed = {(p, int(lists[p, place[p]])): int(free[p]) for p in open_}
         proposals += int(kernel(*market, *state, 1)[1])
         after = _accepted(offset, state)
         rejected = before + Counter(proposed)
@@ -330,9 +326,7 @@ def _propose(  # type: ignore[no-untyped-def]  # one function without helpers: n
                     amount[slot] += moved
                     load[r] += moved
                 units -= moved
-                if (
-                    loser >= 0
-                ):  # a receiver that has rejected one unit of a proposer will never hold another
+                if loser >= 0:  # whose units this receiver will never hold again
                     free[loser] += moved
                     if place[loser] < length and lists[loser, place[loser]] == r:
                         place[loser] += 1
@@ -379,9 +373,8 @@ def _valid_lists(order: npt.ArrayLike, score: npt.ArrayLike) -> tuple[Any, Any]:
                 "score holds NaN; expected numbers, inf for a proposer never accepted"
             )
     else:
-        scores = np.ascontiguousarray(
-            scores, dtype=np.int32 if scores.dtype == np.int32 else np.int64
-        )
+        kind = np.int32 if scores.dtype == np.int32 else np.int64
+        scores = np.ascontiguousarray(scores, dtype=kind)
     return lists, scores
 
 

@@ -110,9 +110,8 @@ def fill(matrix: npt.ArrayLike, sampled: npt.ArrayLike) -> Floats:
     values, known = _valid_sample(matrix, sampled)
     impossible = values == np.inf
     values = np.where(known, values, 0.0)
-    scale = (
-        float(np.abs(values[known]).max()) or 1.0
-    )  # powers of tiny entries would underflow, of large ones overflow
+    # powers of tiny entries would underflow, of large ones overflow
+    scale = float(np.abs(values[known]).max()) or 1.0
     values /= scale
     baseline = _baseline(values, known)
     residual = np.where(known, values - baseline, 0.0)
@@ -173,12 +172,10 @@ def tau(truth: npt.ArrayLike, predicted: npt.ArrayLike) -> float:
     for row in range(len(true)):
         columns = np.flatnonzero(finite[row])
         first, second = np.triu_indices(len(columns), 1)
-        differs, predicted_to = (
-            entry[row, columns[first]] - entry[row, columns[second]] for entry in (true, guess)
-        )
-        signs = np.sign(differs) * np.where(
-            np.abs(predicted_to) <= EQUAL, 0.0, np.sign(predicted_to)
-        )
+        first, second = columns[first], columns[second]
+        differs = true[row, first] - true[row, second]
+        predicted_to = guess[row, first] - guess[row, second]
+        signs = np.sign(differs) * np.sign(predicted_to) * (np.abs(predicted_to) > EQUAL)
         right += float((1.0 + signs).sum()) / 2
         pairs += len(first)
     return right / pairs if pairs else 1.0
@@ -219,19 +216,16 @@ def _similarity(filled: Floats, known: Booleans, possible: Booleans) -> Floats:
     beyond the nearest columns.
     """
     cells = np.maximum(possible.sum(axis=1, keepdims=True), 1)
-    centered = np.where(
-        possible, filled - np.where(possible, filled, 0.0).sum(axis=1, keepdims=True) / cells, 0.0
-    )
+    mean = np.where(possible, filled, 0.0).sum(axis=1, keepdims=True) / cells
+    centered = np.where(possible, filled - mean, 0.0)
     deviation = np.sqrt((centered**2).sum(axis=1, keepdims=True) / cells)
     standard = np.divide(centered, deviation, out=np.zeros_like(centered), where=deviation > EQUAL)
     weighted = standard * np.where(known, 1.0, np.sqrt(PREDICTED_WEIGHT))
     product = weighted.T @ weighted
     norm = np.sqrt(np.diag(product))
     scale = np.outer(norm, norm)
-    near: Floats = (
-        np.clip(np.divide(product, scale, out=np.zeros_like(product), where=scale > 0), 0.0, 1.0)
-        ** 2
-    )
+    cosine = np.divide(product, scale, out=np.zeros_like(product), where=scale > 0)
+    near: Floats = np.clip(cosine, 0.0, 1.0) ** 2
     np.fill_diagonal(near, 0.0)
     if len(near) - 1 > NEIGHBORS:
         least = -np.partition(-near, NEIGHBORS - 1, axis=1)[:, NEIGHBORS - 1 : NEIGHBORS]

@@ -91,16 +91,11 @@ def central_point(
         point += max(-1.5 * point.min(), 0.0)
         slack += max(-1.5 * slack.min(), 0.0)
         product = 0.5 * float(point @ slack)
-        point, slack = (
-            np.maximum(point + product / max(slack.sum(), 1e-9), 1e-3),
-            np.maximum(slack + product / max(point.sum(), 1e-9), 1e-3),
-        )
+        up, by = product / max(slack.sum(), 1e-9), product / max(point.sum(), 1e-9)
+        point, slack = np.maximum(point + up, 1e-3), np.maximum(slack + by, 1e-3)
         for _ in range(ITERATIONS):
             # 1. how far the point is from the rows, the multipliers from the costs, both apart
-            missing, slack_missing = (
-                right - matrix @ point,
-                cost - transposed @ multipliers - slack,
-            )
+            missing, slack_missing = right - matrix @ point, cost - transposed @ multipliers - slack
             value, mean = float(cost @ point), float(point @ slack) / columns
             if (
                 np.linalg.norm(missing) <= FEASIBLE * (1 + np.linalg.norm(right))
@@ -114,9 +109,8 @@ def central_point(
             ratio = point / slack
             factor = factored(ratio)
             move, turn, opened = direction(-point * slack)
-            after = (point + longest(point, move) * move) @ (
-                slack + longest(slack, opened) * opened
-            )
+            slack_after = slack + longest(slack, opened) * opened
+            after = (point + longest(point, move) * move) @ slack_after
             centering = (float(after) / columns / mean) ** 3
             move, turn, opened = direction(centering * mean - point * slack - move * opened)
             # 3. nearly as far as both stay positive

@@ -135,12 +135,8 @@ def _trimmed(instance: Colocation, partial: Pairing) -> Pairing:
         left[a] -= pairs[index]
         left[b] -= pairs[index]
     single = np.minimum(partial.single, left)
-    excess = single.sum() - instance.singles_allowed
-    for a in np.flatnonzero(single).tolist():
-        if excess > 0:
-            off = min(int(single[a]), int(excess))
-            single[a] -= off
-            excess -= off
+    excess = max(0, single.sum() - instance.singles_allowed)  # of the first types
+    single -= np.diff(np.minimum(single.cumsum(), excess), prepend=0).astype(np.int64)
     return Pairing(partial.first, partial.second, pairs, single)
 
 
@@ -167,16 +163,11 @@ def greedily_filled(instance: Colocation, partial: Pairing) -> Pairing:
             pairs.append(number)
             left[a] -= number
             left[b] -= number
-    single = partial.single.copy()
-    spare = instance.singles_allowed - single.sum()
-    if left.sum() <= spare:
-        single = single + left
+    fits = left.sum() <= instance.singles_allowed - partial.single.sum()
     return Pairing(
-        np.array(first, dtype=np.int64),
-        np.array(second, dtype=np.int64),
-        np.array(pairs, dtype=np.int64),
-        single,
-    )
+        np.array(first, dtype=np.int64), np.array(second, dtype=np.int64),
+        np.array(pairs, dtype=np.int64), partial.single + left if fits else partial.single,
+    )  # fmt: skip
 
 
 def _exchanged(instance: Colocation, stuck: Pairing) -> Pairing | None:
@@ -190,21 +181,15 @@ def _exchanged(instance: Colocation, stuck: Pairing) -> Pairing | None:
     first, second, pairs = stuck.first.copy(), stuck.second.copy(), stuck.pairs.copy()
     added: list[tuple[int, int]] = []
     for a, b in zip(left[::2], left[1::2], strict=True):
-        straight, crossed = (
-            together[a, first] + together[b, second],
-            together[a, second] + together[b, first],
-        )
+        straight = together[a, first] + together[b, second]
+        crossed = together[a, second] + together[b, first]
         price = np.where(pairs > 0, np.minimum(straight, crossed), np.inf)
         at = int(np.argmin(price)) if len(price) else -1
         if at < 0 or price[at] == np.inf:
             return None
         pairs[at] -= 1
-        c, d = (
-            (int(first[at]), int(second[at]))
-            if straight[at] <= crossed[at]
-            else (int(second[at]), int(first[at]))
-        )
-        added += [(a, c), (b, d)]
+        c, d = (first[at], second[at]) if straight[at] <= crossed[at] else (second[at], first[at])
+        added += [(a, int(c)), (b, int(d))]
     more = np.array(added, dtype=np.int64).reshape(-1, 2)
     return Pairing(
         np.concatenate([first, more[:, 0]]), np.concatenate([second, more[:, 1]]),

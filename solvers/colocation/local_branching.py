@@ -102,14 +102,12 @@ def rounded(instance: Colocation, program: PairingProgram, point: Floats) -> Pai
     """Integer part of a point's pairs, with the other agents paired greedily; None if some stay
     unpaired.
     """
-    integers = np.floor(
-        np.maximum(point[: len(program.first) + len(program.alone)], 0.0) + WHOLE
-    ).astype(np.int64)
+    pairs, size = len(program.first), len(program.first) + len(program.alone)
+    integers = np.floor(np.maximum(point[:size], 0.0) + WHOLE).astype(np.int64)
     single = np.zeros(instance.types, dtype=np.int64)
-    single[program.alone] = integers[len(program.first) :]
-    near = greedily_filled(
-        instance, Pairing(program.first, program.second, integers[: len(program.first)], single)
-    )
+    single[program.alone] = integers[pairs:]
+    partial = Pairing(program.first, program.second, integers[:pairs], single)
+    near = greedily_filled(instance, partial)
     return near if (near.agents_used() == instance.count).all() else None
 
 
@@ -136,9 +134,8 @@ class LocalBranching(Incumbent[Pairing, float]):
         self.instance, self.relaxation = instance, relaxation
         self.made = fair_program(instance, slack)
         self.size = len(self.made.first) + len(self.made.alone)
-        self.order = np.argsort(
-            np.argsort(relaxation.price[: self.size], kind="stable"), kind="stable"
-        )
+        ascending = np.argsort(relaxation.price[: self.size], kind="stable")
+        self.order = np.argsort(ascending, kind="stable")
         self.begin(begin)
 
     @property
@@ -155,12 +152,8 @@ class LocalBranching(Incumbent[Pairing, float]):
             if self.value < before or self.clock.expired or self.clock.seconds >= until:
                 break
             low = np.ceil(np.maximum(point - reach, 0.0))
-            self._solve(
-                low,
-                np.where(self._cheap(per_type), np.floor(point + reach), low),
-                min(BOX_SECONDS, until - self.clock.seconds),
-                start=False,
-            )
+            high = np.where(self._cheap(per_type), np.floor(point + reach), low)
+            self._solve(low, high, min(BOX_SECONDS, until - self.clock.seconds), start=False)
 
     def improve(self, until: float, rng: np.random.Generator) -> None:
         """Solve small programs around the incumbent until the time is up or none has improved for
@@ -176,11 +169,8 @@ class LocalBranching(Incumbent[Pairing, float]):
                 per_type *= MORE if stop is Stop.FINISHED else 1 / FEWER
             else:
                 cheap = self._cheap(PER_TYPE * SPREAD ** rng.uniform(-1, 1))
-                drawn = rng.choice(
-                    self.instance.present,
-                    min(int(types), len(self.instance.present)),
-                    replace=False,
-                )
+                number_drawn = min(int(types), len(self.instance.present))
+                drawn = rng.choice(self.instance.present, number_drawn, replace=False)
                 stop = self._solve(*self._part(drawn, cheap), min(PART_SECONDS, left))
                 grown = types + (STEP if stop is Stop.FINISHED else -3 * STEP)
                 types = min(max(float(FEWEST), grown), float(len(self.instance.present)))

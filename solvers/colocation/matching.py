@@ -184,9 +184,8 @@ class Matching(TotalPenalty):
             np.full(program.columns, np.inf), np.zeros(program.columns, dtype=bool),
         )  # fmt: skip
         self.plain_rows = program.rows
-        self.order = np.concatenate(
-            [np.arange(len(self.first)), -1 - np.arange(len(self.alone))]
-        )  # by LP column
+        # of each column of the linear program its pair, or -1 - its single type
+        self.order = np.append(np.arange(len(self.first)), -1 - np.arange(len(self.alone)))
         # 2. the odd groups that may not share with others are cut off at once
         living = WarmStartedProgram(relaxed)
         in_set = np.zeros_like(self.cost, dtype=bool)
@@ -222,9 +221,8 @@ class Matching(TotalPenalty):
         with np.errstate(all="ignore"):
             typical = np.nan_to_num(np.sort(finite, axis=1)[:, 0], nan=0.0) / 2
         adjusted = self.cost - typical[:, None] - typical[None, :]
-        adjusted += 1e-9 * np.random.default_rng(0).random(
-            adjusted.shape
-        )  # equals must not all choose the same few
+        # equals must not all choose the same few
+        adjusted += 1e-9 * np.random.default_rng(0).random(adjusted.shape)
         number = min(self.limits.nearest, len(adjusted))
         nearest = np.argpartition(adjusted, number - 1, axis=1)[:, :number]
         chosen = np.zeros_like(self.cost, dtype=bool)
@@ -239,18 +237,16 @@ class Matching(TotalPenalty):
 
     def _price(self, dual: Floats) -> None:
         """Compute all reduced costs and the bound that they prove; keep them if it is no worse."""
-        y = dual[: len(self.present)]
-        capacity = (
-            min(0.0, float(dual[len(self.present)])) if self.plain_rows > len(self.present) else 0.0
-        )
+        types = len(self.present)
+        y, capacity = dual[:types], 0.0
+        if self.plain_rows > types:
+            capacity = min(0.0, float(dual[types]))
         pi = np.maximum(dual[self.plain_rows :], 0.0)
         reduced = self.cost - y[:, None] - y[None, :]
         alone = self.instance.single_penalty - y - capacity
-        total = (
-            float(y @ self.count) + capacity * self.instance.singles_allowed
-            if capacity
-            else float(y @ self.count)
-        )
+        total = float(y @ self.count)
+        if capacity:
+            total += capacity * self.instance.singles_allowed
         if len(pi):
             member = np.array(self.sets, dtype=float)
             inside = pi @ member
@@ -288,17 +284,12 @@ class Matching(TotalPenalty):
             values += [2.0 if a == b else 1.0, *([1.0] if b != a else []), *([1.0] * len(crossing))]
             starts.append(len(rows))
         living.add_columns(
-            self.cost[first, second],
-            np.full(len(first), np.inf),
-            np.array(starts[:-1]),
-            np.array(rows),
-            np.array(values),
-        )
+            self.cost[first, second], np.full(len(first), np.inf), np.array(starts[:-1]),
+            np.array(rows), np.array(values),
+        )  # fmt: skip
         self.order = np.concatenate([self.order, len(self.first) + np.arange(len(first))])
-        self.first, self.second = (
-            np.concatenate([self.first, first]),
-            np.concatenate([self.second, second]),
-        )
+        self.first = np.concatenate([self.first, first])
+        self.second = np.concatenate([self.second, second])
 
     def _odd_sets(self, point: Floats) -> list[Booleans]:
         """Violated odd sets: connected components of the support at several thresholds with an odd

@@ -146,11 +146,9 @@ def _paired_anew(
     member[part] = True
     inside = member[pairing.first] & member[pairing.second]
     outside = Pairing(
-        pairing.first[~inside],
-        pairing.second[~inside],
-        pairing.pairs[~inside],
+        pairing.first[~inside], pairing.second[~inside], pairing.pairs[~inside],
         np.where(member, 0, pairing.single),
-    )
+    )  # fmt: skip
     free = instance.count - outside.agents_used()
     part = np.flatnonzero(free > 0)
     if len(part) == 0:
@@ -158,33 +156,23 @@ def _paired_anew(
     # 2. bounds of the types outside on the means inside, and their own slack
     outer = np.setdiff1d(instance.present, part)
     mean = type_penalties(instance, pairing)
-    least, most = _limits(instance.bandwidth[outer], mean[outer], instance.bandwidth[part])
-    among = (
-        _limits(instance.bandwidth[outer], mean[outer], instance.bandwidth[outer])[0] - mean[outer]
-    )
+    bandwidth, means = instance.bandwidth[outer], mean[outer]
+    least, most = _limits(bandwidth, means, instance.bandwidth[part])
+    among = float((_limits(bandwidth, means, bandwidth)[0] - means).max(initial=0.0))
     loss = type_penalties(instance, outside)[part] * instance.count[part]
-    around = Surroundings(
-        instance.count[part], loss, least, most, max(0.0, float(among.max(initial=0.0)))
-    )
+    around = Surroundings(instance.count[part], loss, least, most, among)
     # 3. stop where no slack can be won
     if slack is None and around.slack >= attribution_slack(instance, pairing):
         return None, Stop.FINISHED
     # 4. the free agents as an instance of their own, on the machines left
     alone = instance.singles_allowed - outside.single.sum()
-    machines = (
-        None
-        if instance.machines is None
-        else np.inf
-        if np.isinf(alone)
-        else (free.sum() + min(alone, free.sum())) / 2
-    )
+    machines = instance.machines
+    if machines is not None:
+        machines = np.inf if np.isinf(alone) else (free.sum() + min(alone, free.sum())) / 2
     small = Colocation(
-        instance.penalty[np.ix_(part, part)],
-        free[part],
-        instance.bandwidth[part],
-        machines=machines,
-        unpaired=instance.unpaired,
-    )
+        instance.penalty[np.ix_(part, part)], free[part], instance.bandwidth[part],
+        machines=machines, unpaired=instance.unpaired,
+    )  # fmt: skip
     # 5. solve it, starting from the present pairs
     program = fair_program(small, slack, around=around)
     place = np.full(instance.types, -1)

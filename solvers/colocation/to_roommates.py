@@ -65,11 +65,9 @@ class RoommatesAnswer:
     def pairing(self, instance: Colocation) -> Pairing | None:
         """Matching found, as a pairing of types; None if there is no perfect matching."""
         partner = self.found.partner
-        return (
-            None
-            if partner is None
-            else Pairing.from_partners(instance.agent_types(), partner, instance.types)
-        )
+        if partner is None:
+            return None
+        return Pairing.from_partners(instance.agent_types(), partner, instance.types)
 
     def certificate(self, known: str = "") -> dict[str, Any]:
         """Certificate of the bound: a stable partition, and the numbers of deletions that were
@@ -105,11 +103,10 @@ class RoommatesAnswer:
         text = f"the odd parties of a stable partition force at least {bound}"
         if self.lists.strict:
             return text
-        less = (
-            f", one less for each of {len(self.found.unsettled)} agents whose ties could "
-            "unsettle it"
-        )
-        return f"{text} however ties are broken" + (less if self.found.unsettled else "")
+        less, agents = "", len(self.found.unsettled)
+        if agents:
+            less = f", one less for each of {agents} agents whose ties could unsettle it"
+        return f"{text} however ties are broken{less}"
 
     def one_tie_breaking(self, instance: Colocation) -> Colocation:
         """Instance restricted to the pairs of matchings that are stable under the tie-breaking of

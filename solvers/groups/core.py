@@ -119,9 +119,9 @@ class CoreSearch(Incumbent[Grouping, int]):
 
     def _blocking(self, grouping: Grouping) -> int:
         """Number of groups that block a grouping at the given alpha; 0 without one."""
-        return (
-            0 if self.alpha is None else blocking_groups(self.instance, grouping, self.alpha).count
-        )
+        if self.alpha is None:
+            return 0
+        return blocking_groups(self.instance, grouping, self.alpha).count
 
     def offer(self, answer: Grouping | None, text: str = "") -> bool:
         """Keep a grouping of smaller alpha, and the grouping with the fewest blocking groups."""

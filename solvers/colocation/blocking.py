@@ -140,35 +140,26 @@ def fewest_blocking(
     alpha_mode: AlphaMode = "penalty-points",
     *,
     uncertainty: Uncertainty = "none",
-    most: int | None = None,
     steps: int | None = None,
     time_limit: float | None = None,
-    engine: EngineName = "cp-sat",
-    start: Solution | None = None,
     report: Report | None = None,
 ) -> Outcome:
     """Minimize the number of blocking pairs by one program over types (`order_program`), whose
     bound CP-SAT raises by unsatisfiable cores.
 
-    Bound and trace are on the number of blocking pairs. Uncertainty and engines as in
-    `at_most_blocking`.
+    Bound and trace are on the number of blocking pairs. Uncertainty as in `at_most_blocking`.
 
     Parameters
     ----------
-    most : only pairings with no more than so many are looked at; infeasible then proves that more
-        are needed.
     steps : of the encoding, for a bound from below: see `order_program`.
     """
     clock, counted = Clock(time_limit, report), Blocking(alpha, alpha_mode, uncertainty)
-    program = order_program(instance, most, alpha, alpha_mode, uncertainty=uncertainty, steps=steps)
-    begin = _usable(instance, start, most, counted)
-    answer = run(program, clock, engine=engine, start=begin, by_cores=True)
-    if answer.status is Status.INFEASIBLE and begin is None:
-        return infeasible(
-            clock, NO_PAIRING if most is None else f"no pairing has {most} blocking pairs or fewer"
-        )
-    best = best_of(instance, program, answer, begin, partial(counted.count, instance))
-    certificate = {"proof": "order encoding over types", **size(program, engine)}
+    program = order_program(instance, None, alpha, alpha_mode, uncertainty=uncertainty, steps=steps)
+    answer = run(program, clock, engine="cp-sat", by_cores=True)
+    if answer.status is Status.INFEASIBLE:
+        return infeasible(clock, NO_PAIRING)
+    best = best_of(instance, program, answer, None, partial(counted.count, instance))
+    certificate = {"proof": "order encoding over types", **size(program, "cp-sat")}
     bound = None if answer.bound is None else max(0.0, float(np.ceil(answer.bound - 1e-6)))
     value = None if best is None else float(counted.count(instance, best))
     return outcome(instance, best, value, bound, answer.stop, certificate, clock, "blocking_pairs")
@@ -203,9 +194,9 @@ def _asked(
 
 
 def _usable(
-    instance: Colocation, start: Solution | None, most: int | None, counted: Blocking
+    instance: Colocation, start: Solution | None, most: int, counted: Blocking
 ) -> Pairing | None:
     """The start if it is feasible and has at most `most` blocking pairs, else None."""
     if not isinstance(start, Pairing) or not feasible(instance, start):
         return None
-    return start if most is None or counted.count(instance, start) <= most else None
+    return start if counted.count(instance, start) <= most else None

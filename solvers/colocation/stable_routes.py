@@ -212,9 +212,7 @@ class StableSearch(Incumbent[Pairing, int]):
 
         None when that had to be ended.
         """
-        given: dict[str, Any] = {
-            **self.counted.options, "engine": "cp-sat", "time_limit": seconds, **how
-        }  # fmt: skip
+        given: dict[str, Any] = {**self.counted.options, "time_limit": seconds, **how}
         terms = order_terms(self.instance, how.get("most"), how.get("steps"))
         small = self.instance.types < self.limits.child_types and terms < self.limits.child_terms
         if small or seconds is None:
@@ -477,7 +475,7 @@ def decided(search: StableSearch, most: int, seconds: float | None) -> bool:
     """Decide whether `most` blocking pairs are enough and raise the bound if not; return False if
     undecided.
     """
-    found = search.ask(at_most_blocking, seconds, most=most, penalty=False)
+    found = search.ask(at_most_blocking, seconds, most=most, penalty=False, engine="cp-sat")
     if found is None:
         return False
     search.accept_outcome(found, f"a pairing with at most {most}")

@@ -280,15 +280,15 @@ class WholeProgram:
         most = _outward(np.floor(program.row_upper + noise)).tolist()
         columns, values = matrix.indices.tolist(), matrix.data.tolist()
         for row, (first, last) in enumerate(pairwise(matrix.indptr.tolist())):
-            low, high, whole = least[row], most[row], values[first:last]
+            low, high, coefficients = least[row], most[row], values[first:last]
             if not plain[row]:
-                low, high, whole = self._whole_row(row, extent)
+                low, high, coefficients = self._whole_row(row, extent)
             # no integer in between: an empty clause is false (CP-SAT refuses empty domains)
             if low > high:
                 self.model.add_bool_or()
                 continue
             terms = [self.columns[column] for column in columns[first:last]]
-            total = self._weighted_sum(terms, [int(value) for value in whole])
+            total = self._weighted_sum(terms, [int(value) for value in coefficients])
             self.model.add_linear_constraint(total, low, high)
 
     def _whole_row(self, row: int, extent: Floats) -> tuple[int, int, list[float]]:
@@ -316,15 +316,15 @@ class WholeProgram:
         self.scale = _scale(exact, extent, self.grid[where], "the objective", FINEST_OBJECTIVE)
         scaled = exact * self.scale
         nearest = np.round(scaled)
-        whole = np.where(_leftover(scaled, nearest) == 0.0, nearest, np.floor(scaled))
+        coefficients = np.where(_leftover(scaled, nearest) == 0.0, nearest, np.floor(scaled))
         leftover = _leftover(
-            scaled, whole
+            scaled, coefficients
         )  # at least 0, so only a negative column can make it worth less than nothing
         self._slack = float(leftover @ np.minimum(0.0, self._low[where].astype(float)))
         self._slack -= float(np.abs(program.cost) @ self._step) * self.scale
         if len(where):
             terms = [self.columns[column] for column in where.tolist()]
-            self.model.minimize(self._weighted_sum(terms, whole.astype(np.int64).tolist()))
+            self.model.minimize(self._weighted_sum(terms, coefficients.astype(np.int64).tolist()))
 
 
 def _scale(

@@ -48,15 +48,16 @@ def start_python(
     OSError
         The machine starts no more processes.
     """
-    whole = os.environ if environment is None else environment
+    variables = os.environ if environment is None else environment
     process = subprocess.Popen(
         [sys.executable, "-P", "-s", "-c", _BOOT + code, *arguments],
-        env={name: value for name, value in whole.items() if name != _PATH},
+        env={name: value for name, value in variables.items() if name != _PATH},
         stdin=subprocess.PIPE,
         **settings,
     )
     assert process.stdin is not None
-    given = {_PATH: whole[_PATH]} if _PATH in whole else {}  # for what the process itself starts
+    # for what the process itself starts
+    given = {_PATH: variables[_PATH]} if _PATH in variables else {}
     path = [entry for entry in sys.path if isinstance(entry, str)]
     with suppress(BrokenPipeError):  # it ended at once, which whoever asks it something will see
         os.write(process.stdin.fileno(), pickle.dumps((path, given)))

@@ -194,26 +194,27 @@ def aggregate_bound(
             break
         # 3. what its multipliers prove
         value = exact.bound(answer.row_dual, lower, ceiling)
-        here = max(known, -(-value.numerator // value.denominator))
+        node_bound = max(known, -(-value.numerator // value.denominator))
         if answer.stop is Stop.TIME_LIMIT:  # its point says nothing
-            proved = max(proved, min([here, *(node[0] for node in queue[:1])]))
+            proved = max(proved, min([node_bound, *(node[0] for node in queue[:1])]))
             break
         # 4. branch on a fractional number of servers
-        column, raised = _fractional(built, answer.point), here > lower[built.cost]
+        column, raised = _fractional(built, answer.point), node_bound > lower[built.cost]
         lower = lower.copy()
-        lower[built.cost] = min(max(here, lower[built.cost]), ceiling[built.cost])
+        lower[built.cost] = min(max(node_bound, lower[built.cost]), ceiling[built.cost])
         children = [(lower, ceiling)]
-        if column is not None or not raised or here > ceiling[built.cost]:
+        if column is not None or not raised or node_bound > ceiling[built.cost]:
             # else costs are whole: the same node with its cost rounded up
-            if column is None and queue and here > queue[0][0]:
+            if column is None and queue and node_bound > queue[0][0]:
                 pass  # others come first: this one is solved again when it is its turn
             elif column is None and answer.status is not Status.OPTIMAL:
-                stuck = min(stuck, here)  # no point, and no more is proved: others may have one
+                # no point, and no more is proved: others may have one
+                stuck = min(stuck, node_bound)
                 children = []
             elif column is None:
                 number = np.round(answer.point[built.servers]).astype(np.int64)
                 best = (number, counted(built.count, answer.point))
-                proved, closed = min(here, stuck), here <= stuck
+                proved, closed = min(node_bound, stuck), node_bound <= stuck
                 break
             else:
                 cut = np.floor(answer.point[column])
@@ -222,7 +223,7 @@ def aggregate_bound(
                 children[0][1][column], children[1][0][column] = cut, cut + 1
         for lows, highs in children:
             made += 1
-            heapq.heappush(queue, (here, -made, lows, highs))
+            heapq.heappush(queue, (node_bound, -made, lows, highs))
     return Aggregated(max(min(proved, stuck), 1), closed, leaves, *(best or (None, None)))
 
 

@@ -61,19 +61,20 @@ def _annealed(
     assert search.best is not None
     count, kind = search.best
     # 1. the servers, and on each of them VMs: those of servers that go are drawn to others
-    kept = rng.permutation(len(kind))
-    kept = kept[np.cumsum(problem.price[kind[kept]]) <= target]
-    if not len(kept):
+    servers = rng.permutation(len(kind))
+    servers = servers[np.cumsum(problem.price[kind[servers]]) <= target]
+    if not len(servers):
         return False
     each = runs(problem)
     place, i = np.nonzero(count)
     where = np.repeat(place, count[place, i])[np.argsort(np.repeat(i, count[place, i]))]
     now = np.full(len(kind), -1)
-    now[kept] = np.arange(len(kept))
+    now[servers] = np.arange(len(servers))
     server = now[where[: len(each)]]
     gone = np.flatnonzero(server < 0)
-    server[gone] = rng.integers(len(kept), size=len(gone))
-    size, capacity = problem.demand[each].astype(float), problem.capacity[kind[kept]].astype(float)
+    server[gone] = rng.integers(len(servers), size=len(gone))
+    size = problem.demand[each].astype(float)
+    capacity = problem.capacity[kind[servers]].astype(float)
     load = np.zeros_like(capacity)
     np.add.at(load, server, size)
     # 2. anneal: the temperature falls by equal factors, with looks at the clock
@@ -89,10 +90,10 @@ def _annealed(
         )  # fmt: skip
         turn += 1
     # 3. the servers that are not overloaded
-    rows = np.zeros((len(kept), problem.types), dtype=np.int64)
+    rows = np.zeros((len(servers), problem.types), dtype=np.int64)
     np.add.at(rows, (server, each), 1)
     fine = (load <= capacity).all(axis=1) & rows.any(axis=1)
-    answer = rows[fine], kind[kept][fine]
+    answer = rows[fine], kind[servers][fine]
     if bad:
         search.pooled(answer)
         return False

@@ -111,14 +111,14 @@ class ArrivalProgram:
                     value[:, end] = np.where(better[:, end], after, value[:, end])
                 taken.append((g, False, better))
         stay, come = np.zeros_like(self.running), np.zeros_like(self.running)
-        every, rest = np.arange(classes), self.room.copy()
+        rows, space = np.arange(classes), self.room.copy()
         for g, stays, better in reversed(taken):
-            while (here := better[every, rest]).any():
+            while (here := better[rows, space]).any():
                 (stay if stays else come)[here, g] += 1
-                rest[here] -= self.size[g]
+                space[here] -= self.size[g]
                 if stays:
                     break
-        cost = (self.running * (worth + SCALE)).sum(axis=1) - value[every, self.room]
+        cost = (self.running * (worth + SCALE)).sum(axis=1) - value[rows, self.room]
         # a VM that leaves and one like it that comes: the same one stays
         same = np.minimum(self.running - stay, come)
         return cost, self.running - stay - same, come - same

@@ -90,14 +90,14 @@ def _filling(given: CardArrays, c: int, left: Array) -> int:
         if np.random.random() < LIKELY:
             f = likely[c, np.random.randint(likely.shape[1])]
         else:
-            place = int(np.random.exponential(given.spread))
-            f = order[c, min(place, order.shape[1] - 1)]
+            position = int(np.random.exponential(given.spread))
+            f = order[c, min(position, order.shape[1] - 1)]
         lost = waste[c, f] + np.random.exponential(given.noise)
         for z in range(fillings.shape[1]):
-            missing, place = fillings[f, z], start[z]
-            while missing > 0 and place < start[z + 1]:
-                missing -= min(missing, left[sharing[place]])
-                place += 1
+            missing, position = fillings[f, z], start[z]
+            while missing > 0 and position < start[z + 1]:
+                missing -= min(missing, left[sharing[position]])
+                position += 1
             lost += missing * price[c, z]
         if lost < least:
             chosen, least = f, lost

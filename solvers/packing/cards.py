@@ -200,27 +200,27 @@ def card_packing(
     assert instance.card_demand is not None
     assert instance.card_share is not None
     taken = units_taken(instance)
-    there = instance.server_count.astype(np.int64)
+    servers = instance.server_count.astype(np.int64)
     needed = np.where(instance.card_share > 0, 1, instance.card_demand)
-    able = instance.rules.allowed & (there > 0) & (needed[:, None] <= instance.cards)
+    able = instance.rules.allowed & (servers > 0) & (needed[:, None] <= instance.cards)
     able &= (instance.demand[:, None] <= instance.capacity).all(axis=2)
     types = np.flatnonzero((taken > 0) & (instance.requested > 0) & able.any(axis=1))
-    most = units_there(instance)  # each takes one at least
+    most_vms = units_there(instance)  # each takes one at least
     share = instance.card_share[types]
     sizes, grain, table = _listed(
         np.unique(share[share > 0])[::-1], instance.card_units, limits.fillings
     )
-    place = {size: z for z, size in enumerate(sizes.tolist())}
+    index = {size: z for z, size in enumerate(sizes.tolist())}
     packing = CardPacking(
         demand=instance.demand[types],
-        request=np.minimum(instance.requested[types], most).astype(np.int64),
+        request=np.minimum(instance.requested[types], most_vms).astype(np.int64),
         whole=instance.card_demand[types],
-        share=np.array([place.get(n // grain, -1) for n in share.tolist()], dtype=np.int64),
+        share=np.array([index.get(n // grain, -1) for n in share.tolist()], dtype=np.int64),
         weight=taken[types],
         able=able[types],
         capacity=instance.capacity,
         cards=instance.cards,
-        servers=there,
+        servers=servers,
         sizes=sizes,
         units=instance.card_units // grain,
         fillings=table,
@@ -346,13 +346,13 @@ class CardSearch(Incumbent[Placement, int]):
                 break
             arrays, goal = self._arrays(*self.relaxed(less))
             count = np.zeros((len(self.kind), len(self.types)), dtype=np.int64)
-            gains, rest = np.zeros(len(self.kind), dtype=np.int64), self.problem.request.copy()
+            gains, remaining = np.zeros(len(self.kind), dtype=np.int64), self.problem.request.copy()
             seed = int(self.rng.integers(2**31))
-            fill_again(arrays, count, self.kind, gains, goal, rest, 0, seed)
+            fill_again(arrays, count, self.kind, gains, goal, remaining, 0, seed)
             for m in self.rng.permutation(len(self.kind)).tolist():
-                gains[m] = fill_server(arrays, int(self.kind[m]), rest, count[m])
+                gains[m] = fill_server(arrays, int(self.kind[m]), remaining, count[m])
             if (score := gains.sum() * (1 if less else limits.clearly)) > maximum:
-                self.filled, maximum = Filled(arrays, goal, count, gains, rest), score
+                self.filled, maximum = Filled(arrays, goal, count, gains, remaining), score
         self._offer(self.filled.count, "servers filled at the prices")
 
     def refill_servers(self) -> None:

@@ -146,14 +146,14 @@ class Filling:
 
 def _rounded(count: Floats, problem: Reduced) -> Integers:
     """Round numbers of VMs by class (s, q) to integers that add up to the requests."""
-    whole = np.floor(count + 1e-6).astype(np.int64)
-    for i in np.flatnonzero(whole.sum(axis=1) != problem.request).tolist():
-        rest = count[i] - whole[i]
+    rounded = np.floor(count + 1e-6).astype(np.int64)
+    for i in np.flatnonzero(rounded.sum(axis=1) != problem.request).tolist():
+        rest = count[i] - rounded[i]
         for c in np.argsort(-rest, kind="stable")[
-            : max(int(problem.request[i] - whole[i].sum()), 0)
+            : max(int(problem.request[i] - rounded[i].sum()), 0)
         ]:
-            whole[i, c] += 1
-    return whole
+            rounded[i, c] += 1
+    return rounded
 
 
 def _with_caps(problem: Reduced, count: Floats) -> RuleArrays:
@@ -162,7 +162,7 @@ def _with_caps(problem: Reduced, count: Floats) -> RuleArrays:
     """
     arrays = problem.arrays
     cap, skew = arrays.row_cap.copy(), np.full_like(arrays.row_skew, NO_CAP)
-    place = len(problem.zone_limits)
+    row = len(problem.zone_limits)
     zone = np.where(problem.pooled.zone < 0, problem.zones, problem.pooled.zone)
     for group, largest, zones in problem.spreads:
         by_class = count[list(group)].sum(axis=0)
@@ -179,8 +179,8 @@ def _with_caps(problem: Reduced, count: Floats) -> RuleArrays:
             counted[:] = even
             counted[order[:more]] += 1
             numbers[list(zones)] = counted
-        cap[place] = numbers
-        place += 1
+        cap[row] = numbers
+        row += 1
     return arrays._replace(row_cap=cap, row_skew=skew)
 
 

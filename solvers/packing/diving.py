@@ -69,7 +69,7 @@ def dive(
     (`GROWTH`). Patterns found on the way join the relaxation's pool, unless that is large already.
     """
     until = clock.seconds + seconds
-    target, most = targets
+    target, highest = targets
     pool = _best(problem, relaxation)
     master = _Master(problem, pool, float(penalty_of(problem)), clock)
     # the states on the way here, the first one at the relaxation's solution
@@ -79,14 +79,14 @@ def dive(
         # 1. fix patterns: what they serve is done, what they cost is spent
         state = path[-1].fixed(problem, rng)
         if not state.todo.any():
-            return state.counts if state.spent <= most else None
-        if state.spent >= most or clock.expired or clock.seconds > until:
+            return state.counts if state.spent <= highest else None
+        if state.spent >= highest or clock.expired or clock.seconds > until:
             return None
         # 2. the rest, solved again by column generation from the basis before
-        rest = replace(problem, request=state.todo, servers=state.servers)
-        last, aim, known = rest.vms <= LISTED_VMS, target - state.spent, len(pool)
+        remaining = replace(problem, request=state.todo, servers=state.servers)
+        last, aim, known = remaining.vms <= LISTED_VMS, target - state.spent, len(pool)
         solved = generate(
-            rest, pool, Clock(clock.time_slice()), upper=aim + 1, enough=None if last else aim,
+            remaining, pool, Clock(clock.time_slice()), upper=aim + 1, enough=None if last else aim,
             seconds=max(until - clock.seconds, 0.05), nodes=20_000, master=master,
         )  # fmt: skip
         if solved.value is None:
@@ -99,21 +99,21 @@ def dive(
         failed = solved.value > aim + ROUNDING
         if last and not listed and not failed:
             listed = True
-            counts, failed = _listed(rest, solved, aim, clock)
+            counts, failed = _listed(remaining, solved, aim, clock)
             if counts is not None:
                 rows, kinds = state.counts
                 return np.concatenate([rows, counts[0]]), np.concatenate([kinds, counts[1]])
         # 4. where the target is out of reach, go back, or raise it
-        if failed and target == most:
+        if failed and target == highest:
             failures += 1
-            left = GROWTH ** (failures & -failures).bit_length() * rest.vms
+            left = GROWTH ** (failures & -failures).bit_length() * remaining.vms
             path, listed = [earlier for earlier in path if earlier.todo.sum() >= left], False
             if rng is None or not path or failures > RETRIES:
                 return None
             continue
         if failed:
             target = max(target + 1, state.spent + solved.bound)
-            if target > most:
+            if target > highest:
                 return None
         path.append(state)
 
@@ -124,16 +124,16 @@ def _listed(
     """Answer of the rest of a dive that meets the aim, from all patterns that it could use, and
     whether it is proved that there is none.
     """
-    here = np.flatnonzero(rest.request)
-    left = rest.part(here, rest.request[here])
+    types = np.flatnonzero(rest.request)
+    left = rest.part(types, rest.request[types])
     counts, impossible = answer_at(
-        left, replace(solved.prices, profit=solved.prices.profit[here]), aim,
+        left, replace(solved.prices, profit=solved.prices.profit[types]), aim,
         clock.time_slice(most=LISTED_SECONDS), most=LISTED, nodes=LISTING_NODES,
     )  # fmt: skip
     if counts is None:
         return None, impossible
     rows = np.zeros((len(counts[0]), rest.types), dtype=np.int64)
-    rows[:, here] = counts[0]
+    rows[:, types] = counts[0]
     return (rows, counts[1]), False
 
 
@@ -185,17 +185,18 @@ def _choice(state: _State, rng: np.random.Generator | None) -> list[tuple[int, i
     some = some if len(some) else np.arange(len(weight))
     weight = weight[some]
     table, kind = (part[some] for part in state.relaxation.pool.arrays())
-    whole = np.floor(weight + 1e-6).astype(np.int64)
+    integer_part = np.floor(weight + 1e-6).astype(np.int64)
     chosen = []
     left, free = state.todo.copy(), state.servers.copy()
-    for place in np.flatnonzero(whole):
+    for pattern in np.flatnonzero(integer_part):
         number = 0
-        while number < whole[place] and (table[place] <= left).all() and free[kind[place]] > 0:
-            left -= table[place]
-            free[kind[place]] -= 1
+        row, c = table[pattern], kind[pattern]
+        while number < integer_part[pattern] and (row <= left).all() and free[c] > 0:
+            left -= row
+            free[c] -= 1
             number += 1
         if number:
-            chosen.append((int(some[place]), number))
+            chosen.append((int(some[pattern]), number))
     if chosen:
         return chosen
     usable = np.where((table > 0).any(axis=1) & (free[kind] > 0), weight, 0.0)
@@ -206,12 +207,12 @@ def _choice(state: _State, rng: np.random.Generator | None) -> list[tuple[int, i
     if rng is not None:
         usable = usable * np.exp(NOISE * rng.normal(size=len(usable)))
     number = 1 + int(weight.sum()) // FIXED[rng is not None]
-    for place in np.argsort(-usable, kind="stable")[: 10 * number].tolist():
-        fits = (table[place] <= left).all() and free[kind[place]] > 0 and usable[place] > 0
+    for pattern in np.argsort(-usable, kind="stable")[: 10 * number].tolist():
+        fits = (table[pattern] <= left).all() and free[kind[pattern]] > 0 and usable[pattern] > 0
         if len(chosen) < number and (fits or not chosen):
-            left = left - table[place]
-            free[kind[place]] -= 1
-            chosen.append((int(some[place]), 1))
+            left = left - table[pattern]
+            free[kind[pattern]] -= 1
+            chosen.append((int(some[pattern]), 1))
     return chosen
 
 

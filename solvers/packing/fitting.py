@@ -145,13 +145,13 @@ def recolored(problem: Reduced, counts: Counts) -> Counts:
 
 def _packed(problem: Reduced, pack: Callable[[Room], int]) -> Counts | None:
     """Run a packer with space for some servers, and again with more while they do not suffice."""
-    most = int(min(problem.limit.sum(), problem.vms))
-    rows = min(most, FIRST_ROWS)
+    most_rows = int(min(problem.limit.sum(), problem.vms))
+    rows = min(most_rows, FIRST_ROWS)
     while True:
         room = empty_room(problem.arrays, problem.limit, rows)
         used = pack(room)
         if used >= 0:
             return room.vms[:used], room.kind[:used]
-        if rows == most:
+        if rows == most_rows:
             return None
-        rows = min(most, 4 * rows)
+        rows = min(most_rows, 4 * rows)

@@ -200,16 +200,16 @@ def place_runs(
                         continue
                     if not (plain or can(rules, room, i, m)):
                         continue
-                    rest = 0.0
+                    free_share = 0.0
                     if mode == BEST:
                         for j in range(demand.shape[1]):
-                            rest += free[m, j] * share[kind[m], j]
+                            free_share += free[m, j] * share[kind[m], j]
                         if not plain and found > 0:
-                            if rest >= slack[0]:
+                            if free_share >= slack[0]:
                                 continue
                             found = 0
                     able[found] = m
-                    slack[found] = rest
+                    slack[found] = free_share
                     found += 1
                     if mode == FIRST and found >= wanted:
                         break
@@ -392,13 +392,12 @@ def place_by_class(
                 for m in range(used):
                     if of[room.kind[m]] != c or not can(rules, room, i, m):
                         continue
-                    rest = np.inf
+                    scarcest = np.inf
                     for j in range(rules.demand.shape[1]):
-                        rest = min(
-                            rest, (room.free[m, j] - rules.demand[i, j]) * share[room.kind[m], j]
-                        )
-                    if -rest < slack:
-                        chosen, slack = m, -rest
+                        left_over = room.free[m, j] - rules.demand[i, j]
+                        scarcest = min(scarcest, left_over * share[room.kind[m], j])
+                    if -scarcest < slack:
+                        chosen, slack = m, -scarcest
                 if chosen >= 0:
                     put(rules, room, i, chosen, 1)
                 else:
@@ -454,13 +453,13 @@ def repair(
         chosen, slack = -1, np.inf
         for m in range(used):
             if can(rules, room, i, m):
-                rest = 0.0
+                free_share = 0.0
                 for j in range(rules.demand.shape[1]):
-                    rest += room.free[m, j] * share[room.kind[m], j]
+                    free_share += room.free[m, j] * share[room.kind[m], j]
                 if m < len(home) and room.vms[m, i] < home[m, i]:
-                    rest -= rules.demand.shape[1]  # more than any rest
-                if rest < slack:
-                    chosen, slack = m, rest
+                    free_share -= rules.demand.shape[1]  # more than any rest
+                if free_share < slack:
+                    chosen, slack = m, free_share
         if chosen >= 0:
             put(rules, room, i, chosen, 1)
             waiting -= 1

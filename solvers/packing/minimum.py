@@ -282,13 +282,13 @@ def _whole_parts(search: PortfolioState) -> None:
         if not search.open or left.min() < 0 or todo.sum() * FEW > problem.vms:
             continue
         # 2. the VMs that they leave, down to what the bound of all means for these
-        here, spent = np.flatnonzero(todo), int(used @ problem.price)
-        rest = replace(problem.part(here, todo[here]), servers=left)
+        types, spent = np.flatnonzero(todo), int(used @ problem.price)
+        remaining = replace(problem.part(types, todo[types]), servers=left)
         rows, kinds = np.zeros((0, problem.types), dtype=np.int64), np.zeros(0, dtype=np.int64)
         stop = Stop.FINISHED
-        if len(here):
+        if len(types):
             clock = Clock(search.clock.time_slice(8, most=1.0 + unfixed))
-            inner = PortfolioState(rest, clock, search.rng, search.limits)
+            inner = PortfolioState(remaining, clock, search.rng, search.limits)
             inner.raise_bound(search.bound - spent)
             with inner.keeping_best():
                 _run(inner, _PLAIN)
@@ -297,7 +297,7 @@ def _whole_parts(search: PortfolioState) -> None:
                 raise_if_interrupted(stop)
                 continue
             rows, kinds = np.zeros((len(inner.best[1]), problem.types), np.int64), inner.best[1]
-            rows[:, here] = inner.best[0]
+            rows[:, types] = inner.best[0]
         # 3. both together: the patterns join the pool before they are repeated
         search.pooled((rows, kinds))
         counts = np.vstack([np.repeat(table, number, axis=0), rows])

@@ -122,7 +122,7 @@ def moves_bound(
 def _limit(search: MovesSearch, servers: int | None, start: Placement | None) -> None:
     """Set the limits on servers and cost, and a lower bound on the least value of each."""
     given = {"servers": servers, "cost": search.cost}
-    search.asked = {name: most for name, most in given.items() if most is not None}
+    search.asked = {name: limit for name, limit in given.items() if limit is not None}
     search.least = dict.fromkeys(search.asked or ["servers"], 1)
     search.servers = search.asked.get("servers", search.servers)
     if not search.asked:
@@ -135,17 +135,17 @@ def _limit(search: MovesSearch, servers: int | None, start: Placement | None) ->
             search.servers = found.solution.servers
             search.offer(found.solution, "min-servers")
         raise_if_interrupted(found.stop)
-    for name, most in search.asked.items():
+    for name, limit in search.asked.items():
         problem = presolve(search.instance, costs=name == "cost", merge_classes=True)
         seconds = search.clock.time_slice(2)
         if name == "cost":  # the least may take long, and is no more than a first look
-            known = start is not None and within(search.instance, start, cost=most) is not None
+            known = start is not None and within(search.instance, start, cost=limit) is not None
             part = 0.1 if known else 1.0
             seconds = search.seconds(0.2 * part, search.limits.cost_seconds * part)
         search.least[name] = aggregate_bound(
-            problem, search.clock, upper=most + 1, seconds=seconds
+            problem, search.clock, upper=limit + 1, seconds=seconds
         ).bound
-        search.impossible |= search.least[name] > most
+        search.impossible |= search.least[name] > limit
 
 
 def _run(search: MovesSearch) -> None:

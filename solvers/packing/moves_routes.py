@@ -331,15 +331,15 @@ def _fixed(search: MovesSearch, spare: float) -> tuple[Integers, Integers, Float
     while point is not None and len(free):
         apart = np.abs(point[free] - np.round(point[free]))
         near = np.argsort(apart, kind="stable")[: max(len(free) // 2, (apart < WHOLE).sum(), 1)]
-        columns, whole = free[near], np.round(point[free[near]])
+        columns, numbers = free[near], np.round(point[free[near]])
         before = lower[columns], upper[columns]
-        found = fixed(columns, whole)
+        found = fixed(columns, numbers)
         if found is None and len(near) > 1:  # one at a time, at the next number too
             lower[columns], upper[columns] = before
-            near, columns, whole = near[:1], columns[:1], whole[:1]
-            found = fixed(columns, whole)
+            near, columns, numbers = near[:1], columns[:1], numbers[:1]
+            found = fixed(columns, numbers)
         if found is None:
-            found = fixed(columns, whole + np.where(whole < point[columns], 1, -1))
+            found = fixed(columns, numbers + np.where(numbers < point[columns], 1, -1))
         point, free = found, np.delete(free, near)
     if point is None and search.best is not None:  # as many of each class as the best answer has
         used = pooled.of[search.kind[search.on_servers(search.best).any(axis=1)]]
@@ -355,13 +355,13 @@ def _fixed(search: MovesSearch, spare: float) -> tuple[Integers, Integers, Float
     kind, staying = pooled.of[search.kind], search.placed.sum(axis=1)
     chosen: list[int] = []  # servers that may be in use
     for c in range(len(pooled.size)):
-        here = np.flatnonzero(kind[occupied] == c)
-        order = np.lexsort((-staying[occupied[here]], -np.round(point[built.kept[here]], 6)))
-        keep = here[order][: number[c]]
+        members = np.flatnonzero(kind[occupied] == c)
+        order = np.lexsort((-staying[occupied[members]], -np.round(point[built.kept[members]], 6)))
+        keep = members[order][: number[c]]
         idle = np.setdiff1d(np.flatnonzero(kind == c), occupied)
         chosen += [*occupied[keep].tolist(), *idle[: number[c] - len(keep)].tolist()]
         lower[built.kept[keep]] = 1.0
-        upper[built.kept[np.setdiff1d(here, keep)]] = 0.0
+        upper[built.kept[np.setdiff1d(members, keep)]] = 0.0
     point = dive.solve()
     if point is None:
         return None
@@ -386,16 +386,16 @@ def _placed_anew(
     """
     problem, wanted = search.problem, now[servers].sum(axis=0)
     wanted = wanted if arriving is None else wanted + arriving
-    here = np.flatnonzero(wanted)
-    part = problem.part(here, wanted[here])
+    types = np.flatnonzero(wanted)
+    part = problem.part(types, wanted[types])
     others = np.delete(np.arange(len(now)), servers)
     others = others[now[others].any(axis=1)]
     cost = search.cost
     if cost is not None:
         cost -= int(problem.price[search.kind[others]].sum())
     model, counts, moves = _moves_model(
-        part, search.kind[servers], search.placed[np.ix_(servers, here)],
-        search.servers - len(others), cost, now[np.ix_(servers, here)],
+        part, search.kind[servers], search.placed[np.ix_(servers, types)],
+        search.servers - len(others), cost, now[np.ix_(servers, types)],
     )  # fmt: skip
     model.minimize(moves)
     most = 2.0 if arriving is None else 8.0
@@ -404,7 +404,7 @@ def _placed_anew(
     raise_if_interrupted(answer.stop)
     if answer.values is not None:
         rows = now.copy()
-        rows[np.ix_(servers, here)] = counts(answer.values)
+        rows[np.ix_(servers, types)] = counts(answer.values)
         full = np.flatnonzero(rows.any(axis=1))
         search.offer_rows(rows[full], full)
 

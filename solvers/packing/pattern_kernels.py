@@ -21,23 +21,23 @@ def knapsack_bounds(profit: Array, bound: Array, weight: Array, room: int) -> An
     Copies of an item are taken in bundles of 1, 2, 4, ..., which together make every number.
     """
     knapsacks, types = weight.shape
-    most = np.zeros((knapsacks, types + 1, room + 1), dtype=np.int64)
+    best = np.zeros((knapsacks, types + 1, room + 1), dtype=np.int64)
     for r in range(knapsacks):
         for t in range(types - 1, -1, -1):
             for space in range(room + 1):
-                most[r, t, space] = most[r, t + 1, space]
+                best[r, t, space] = best[r, t + 1, space]
             left, bundle = bound[t], 1
             while left > 0 and profit[t] > 0:
                 copies = min(bundle, left)
                 heavy, worth = copies * weight[r, t], copies * profit[t]
                 for space in range(room, heavy - 1, -1):
-                    more = most[r, t, space - heavy] + worth
-                    most[r, t, space] = max(most[r, t, space], more)
+                    more = best[r, t, space - heavy] + worth
+                    best[r, t, space] = max(best[r, t, space], more)
                 left -= copies
                 bundle *= 2
                 if heavy > room:
                     break
-    return most
+    return best
 
 
 @compiled
@@ -97,7 +97,7 @@ def best_patterns(
     best = least
     found = 0
     nodes = 0
-    whole = True
+    exhaustive = True
     while True:
         # 2. the next item that fits, as long as those from it on are worth enough
         t = following[depth]
@@ -116,7 +116,7 @@ def best_patterns(
             # 3. branch: take one of item t, and let later ones come from t on
             nodes += 1
             if nodes > most_nodes:
-                whole = False
+                exhaustive = False
                 break
             following[depth] = t + 1
             chosen[depth] = t
@@ -163,12 +163,12 @@ def best_patterns(
         depth -= 1
         count[chosen[depth]] -= 1
     # 6. what was not searched: the items still to be tried at each node of the branch
-    for d in range(0 if whole or enumerate_all else depth + 1):
+    for d in range(0 if exhaustive or enumerate_all else depth + 1):
         most = reach[0, following[d], left[d, 0]]
         for r in range(1, knapsacks):
             most = min(most, reach[r, following[d], left[d, r]])
         best = max(best, value[d] + most)
-    return patterns, found, best, nodes, whole
+    return patterns, found, best, nodes, exhaustive
 
 
 @compiled
@@ -223,18 +223,18 @@ def anneal(
         if a == b:
             continue
         # 3. accept by what both servers are overloaded by afterwards
-        most = over[a] + over[b] - temperature * np.log(1.0 - np.random.random())
+        threshold = over[a] + over[b] - temperature * np.log(1.0 - np.random.random())
         after_b = 0.0
         for j in range(resources):
             change = size[i, j] if alone else size[i, j] - size[other, j]
             after_b += max(0.0, load[b, j] + change - capacity[b, j]) * share[b, j]
-        if after_b > most:
+        if after_b > threshold:
             continue
         after_a = 0.0
         for j in range(resources):
             change = size[i, j] if alone else size[i, j] - size[other, j]
             after_a += max(0.0, load[a, j] - change - capacity[a, j]) * share[a, j]
-        if after_a + after_b > most:
+        if after_a + after_b > threshold:
             continue
         for j in range(resources):
             change = size[i, j] if alone else size[i, j] - size[other, j]

@@ -59,13 +59,13 @@ class Pool:
         key = (kind, pattern.astype(np.int64, copy=False).tobytes())
         if key in self._known or not pattern.any():
             return False
-        place = len(self._known)
-        if place == len(self._table):
+        index = len(self._known)
+        if index == len(self._table):
             self._table = np.concatenate([self._table, np.zeros_like(self._table)])
             self._kind = np.concatenate([self._kind, np.zeros_like(self._kind)])
         self._known.add(key)
-        self._table[place] = pattern
-        self._kind[place] = kind
+        self._table[index] = pattern
+        self._kind[index] = kind
         return True
 
     def arrays(self, first: int = 0) -> tuple[Integers, Integers]:
@@ -101,14 +101,14 @@ def scale_of(problem: Reduced) -> int:
     InvalidInstance
         Costs are so large that not even a coarse scale fits.
     """
-    most = most_of(problem)
+    most_vms = most_of(problem)
     for dear in (penalty_of(problem), 2 * int(problem.price.max())):
         scale = FINEST
-        while scale * dear * most >= 2**61:
+        while scale * dear * most_vms >= 2**61:
             scale //= 2
         if scale >= COARSEST:
             return scale
-    largest = dear * most
+    largest = dear * most_vms
     raise InvalidInstance(
         "cost",
         f"so large that one server may cost {largest}",
@@ -160,7 +160,7 @@ def price_patterns(
     if most_of(problem) > MOST_DEEP:
         return Priced(np.zeros((0, problem.types), dtype=np.int64), ceiling, False)
     order = order[profit[order] > 0]
-    rows, found, best, whole = _search(
+    rows, found, best, exhaustive = _search(
         problem, kind, profit, weight, order, least, slack, nodes, keep, every=False, spread=spread
     )
     number = min(found, keep)
@@ -169,17 +169,18 @@ def price_patterns(
     patterns[:, order] = rows[recent]
     if spread:
         patterns = _best_of_types(patterns, profit)
-    return Priced(patterns, min(best + (slack if whole else 0), max(ceiling, least)), whole)
+    bound = min(best + (slack if exhaustive else 0), max(ceiling, least))
+    return Priced(patterns, bound, exhaustive)
 
 
 def _best_of_types(patterns: Integers, profit: Integers) -> Integers:
     """Keep the patterns that are the most profitable ones with some type, best last."""
     kept: list[int] = []
     seen = np.zeros(patterns.shape[1], dtype=bool)
-    for place in np.argsort(-(patterns @ profit), kind="stable"):
-        if (patterns[place] > 0)[~seen].any():
-            kept.append(int(place))
-            seen |= patterns[place] > 0
+    for index in np.argsort(-(patterns @ profit), kind="stable"):
+        if (patterns[index] > 0)[~seen].any():
+            kept.append(int(index))
+            seen |= patterns[index] > 0
     return patterns[kept[::-1]]
 
 
@@ -217,12 +218,12 @@ def _search(
     weight = np.ascontiguousarray(weight[: max(MOST_CELLS // cells, 1), order]) // coarse
     # a type that needs a resource which the class has not is in no pattern
     copies = np.where((problem.demand[order] > problem.capacity[kind]).any(axis=1), 0, copies)
-    rows, found, best, _, whole = best_patterns(
+    rows, found, best, _, exhaustive = best_patterns(
         worth, problem.demand[order], copies, problem.capacity[kind], weight,
         knapsack_bounds(worth, copies, weight, GRID // coarse), least, slack, nodes, keep, every,
         spread,
     )  # fmt: skip
-    return rows, int(found), int(best), bool(whole)
+    return rows, int(found), int(best), bool(exhaustive)
 
 
 def disjoint_patterns(
@@ -261,15 +262,15 @@ def _knapsacks(problem: Reduced, kind: int, profit: Integers) -> tuple[int, Inte
     with np.errstate(divide="ignore", invalid="ignore"):
         ratio = np.where(weight > 0, value / weight, np.where(value > 0, np.inf, 0.0))
     order = np.lexsort((-value, -ratio))
-    own = problem.capacity[kind] > 0
-    whole = np.vstack(
+    present = problem.capacity[kind] > 0
+    weights = np.vstack(
         [  # of the mix, less by more than floats can be wrong by
             np.floor(weight * (GRID * (1 - 1e-9))).astype(np.int64),
-            (problem.demand[:, own] * GRID // problem.capacity[kind, own]).T,
+            (problem.demand[:, present] * GRID // problem.capacity[kind, present]).T,
         ]
     )
-    whole = np.minimum(whole, GRID)
-    return int(np.ceil(bound * (1 + 1e-9))) + 1, whole, order
+    weights = np.minimum(weights, GRID)
+    return int(np.ceil(bound * (1 + 1e-9))) + 1, weights, order
 
 
 def surrogate_mix(
@@ -281,16 +282,16 @@ def surrogate_mix(
     resources) as shares of its capacity, and the profits (s,), 0 for what does not fit.
     """
     capacity = problem.capacity[kind].astype(float)
-    own = capacity > 0
-    share = problem.demand[:, own] / capacity[own]
+    present = capacity > 0
+    share = problem.demand[:, present] / capacity[present]
     lacking = (
-        (problem.demand[:, ~own] > 0).any(axis=1)
-        if (~own).any()
+        (problem.demand[:, ~present] > 0).any(axis=1)
+        if (~present).any()
         else np.zeros(problem.types, dtype=bool)
     )
     value = np.where(lacking, 0.0, profit.astype(float))
     copies = problem.request.astype(float)
-    mix = np.full(int(own.sum()), 1.0 / own.sum())
+    mix = np.full(int(present.sum()), 1.0 / present.sum())
     best = (np.inf, mix)
     for step in range(12 if len(mix) > 1 else 1):
         bound, taken = _dantzig(value, share @ mix, copies)

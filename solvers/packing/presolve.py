@@ -190,7 +190,7 @@ class Reduced(RulesOnServers):
         limits of zones are left to the caller.
         """
         number = {int(i): index for index, i in enumerate(types)}
-        here = np.arange(len(self.price)) if classes is None else classes
+        chosen = np.arange(len(self.price)) if classes is None else classes
 
         def renumbered(group: Sequence[int]) -> tuple[int, ...]:
             return tuple(number[i] for i in group if i in number)
@@ -200,17 +200,17 @@ class Reduced(RulesOnServers):
             self,
             demand=self.demand[types],
             request=request,
-            capacity=self.capacity[here],
-            servers=self.servers[here],
-            price=self.price[here],
-            kinds=tuple(self.kinds[c] for c in here.tolist()),
+            capacity=self.capacity[chosen],
+            servers=self.servers[chosen],
+            price=self.price[chosen],
+            kinds=tuple(self.kinds[c] for c in chosen.tolist()),
             members=tuple(self.members[i] for i in types.tolist()),
-            most=self.most[np.ix_(types, here)],
+            most=self.most[np.ix_(types, chosen)],
             limits=tuple((renumbered(group), most) for group, most in self.limits),
             apart=tuple((number[i], number[other]) for i, other in pairs),
             zone_limits=(),
             spreads=(),
-            zone=self.zone[here],
+            zone=self.zone[chosen],
         )
 
     def now(self) -> Counts | None:
@@ -245,21 +245,21 @@ class Reduced(RulesOnServers):
             range(len(self.price)),
             lambda c: (int(self.zone[c]), eligible[~bound, c].tobytes()) if forced[c] else (c,),
         )
-        of = np.zeros(len(self.price), dtype=np.int64)
+        group_of = np.zeros(len(self.price), dtype=np.int64)
         for index, group in enumerate(groups):
-            of[list(group)] = index
-        size = np.bincount(of)
+            group_of[list(group)] = index
+        size = np.bincount(group_of)
         first = np.array([group[0] for group in groups], dtype=np.int64)
 
         def together(values: Integers, most: npt.ArrayLike) -> Integers:
             total = np.zeros((len(groups), values.shape[1]), dtype=np.int64)
-            np.add.at(total, of, values)
+            np.add.at(total, group_of, values)
             alone = size[:, None] == 1
             return np.where(alone, values[first], np.minimum(total, most))
 
         wanted = (self.demand * self.request[:, None]).sum(axis=0)
         price = np.zeros(len(groups), dtype=np.int64)
-        np.add.at(price, of, self.price)
+        np.add.at(price, group_of, self.price)
         return RuledPacking(
             demand=self.demand,
             request=self.request,
@@ -275,7 +275,7 @@ class Reduced(RulesOnServers):
             zones=self.zones,
             least=forced[first].astype(np.int64),
             size=size,
-            of=of,
+            of=group_of,
         )
 
 

@@ -118,10 +118,10 @@ def empty_room(arrays: RuleArrays, limit: Integers, rows: int) -> Room:
 def _starts(groups: Sequence[Sequence[int]], types: int) -> tuple[Integers, Integers]:
     """Groups of each type in compressed form: start index of each type, and group indices."""
     inside: list[list[int]] = [[] for _ in range(types)]
-    for place, group in enumerate(groups):
+    for index, group in enumerate(groups):
         for i in group:
-            inside[i].append(place)
+            inside[i].append(index)
     return (
         np.cumsum([0, *map(len, inside)]),
-        np.array([place for row in inside for place in row], dtype=np.int64),
+        np.array([index for row in inside for index in row], dtype=np.int64),
     )

@@ -157,21 +157,21 @@ class ServiceCover:
         """
         assert self.table is not None
         number = np.round(point).astype(np.int64)
-        place = np.repeat(np.arange(len(self.table)), number[: len(self.table)])
+        filling = np.repeat(np.arange(len(self.table)), number[: len(self.table)])
         ends = len(self.table) + np.cumsum([len(table) for table in self.mixes])
         left = [0 if np.isinf(n) else int(n) for n in self.instance.requested]
         for demand, table, end in zip(self.demands, self.mixes, ends.tolist(), strict=True):
             vms = number[end - len(table) : end] @ table
             for d, i in zip(demand.sizes, demand.types, strict=True):
                 left[i] = int(vms[d])
-        count = np.zeros((len(place), self.instance.types), dtype=np.int64)
-        for m, d in np.argwhere(self.table[place]).tolist():
-            room = int(self.table[place[m], d])
+        count = np.zeros((len(filling), self.instance.types), dtype=np.int64)
+        for m, d in np.argwhere(self.table[filling]).tolist():
+            room = int(self.table[filling[m], d])
             for i in self.problem.members[d]:
                 count[m, i] = min(room, left[i])
                 left[i] -= int(count[m, i])
                 room -= int(count[m, i])
-        return Placement(count, self.problem.classes[self.kind[place]])
+        return Placement(count, self.problem.classes[self.kind[filling]])
 
 
 def serve(

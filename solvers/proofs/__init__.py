@@ -87,12 +87,12 @@ class Task:
     ) -> Task:
         """Task with the document in `content`, the unpacked bytes of the instance file."""
         document = parse(content, decimals=True)
-        own = {
+        fields = {
             name: value
             for name, value in document.items()
             if name not in ("cotenant", "problem", "name", "source")
         }
-        return cls(instance, method, own, options, outcome, clock)
+        return cls(instance, method, fields, options, outcome, clock)
 
     @property
     def witness(self) -> dict[str, Any] | None:

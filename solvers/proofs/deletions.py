@@ -59,9 +59,9 @@ def _children(
     """
     if search.value == 0:
         return None
-    here = search.partition
-    before = here[0].tolist()
-    after = _successors(here[0])
+    partition = search.partition
+    before = partition[0].tolist()
+    after = _successors(partition[0])
     nodes: list[Node] = []
     deeper = []
     outside = set(outside)
@@ -85,7 +85,7 @@ def _children(
         search.partition = following
         children = _children(search, least, depth + 1, outside, clock)
         search.restore([pair])
-        search.partition = here
+        search.partition = partition
         if children is None:
             return None
         nodes.append([before[agent], _changes(after, _successors(following[0])), children])

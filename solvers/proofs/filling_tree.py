@@ -119,7 +119,7 @@ def hints_of(tree: Any, sums: list[list[int]], priced: Priced) -> dict[str, Any]
     """Convert a tree over fillings to the `tree` and `leaves` of `verify.Program`."""
     program = priced.program()
     program.columns_of_rows()
-    place = {tuple(entry): k for k, entry in enumerate(sums)}
+    index = {tuple(entry): k for k, entry in enumerate(sums)}
     rows = len(priced.owed) + len(priced.cost) + 1  # before those of the sums
     hints, leaves = list[int](), list[list[int]]()
     every = list(range(len(program.rows)))
@@ -134,16 +134,16 @@ def hints_of(tree: Any, sums: list[list[int]], priced: Priced) -> dict[str, Any]
             leaves.append([n for r, times in zip(named, node, strict=True) if times
                            for n in (r, times)])  # fmt: skip
             continue
-        k = place[_sum(node)]
-        column, most = len(priced.patterns) + k, node["most"]
+        k = index[_sum(node)]
+        column, value = len(priced.patterns) + k, node["most"]
         sides = [(node["high"], rows + 2 * k + 1), (node["low"], rows + 2 * k)]
-        if low[column] <= most < high[column]:
-            hints += [column, most]
+        if low[column] <= value < high[column]:
+            hints += [column, value]
             above, below = list(low), list(high)
-            above[column], below[column] = most + 1, most
+            above[column], below[column] = value + 1, value
             boxes, again = [(above, high), (low, below)], program.of[column]
         else:  # one of the two is empty
-            sides = sides[:1] if low[column] > most else sides[1:]
+            sides = sides[:1] if low[column] > value else sides[1:]
             boxes, again = [(low, high)], []
         for (child, row), (least, top) in zip(sides, boxes, strict=True):
             stack.append((child, least, top, again, [*path, row]))

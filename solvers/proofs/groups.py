@@ -88,14 +88,14 @@ def pairing_step(given: Groups, mate: Integers, clock: Clock) -> dict[str, Any] 
     """
     from ..blossom_kernels import FORBIDDEN
 
-    here = [a for a, number in enumerate(given.count) if number]
+    types = [a for a, number in enumerate(given.count) if number]
     pairs = given.pairs()
-    over = parts(len(here), pairs.alone)
+    over = parts(len(types), pairs.alone)
     if given.unit * over > MOST_PARTS:
         return None
-    cost = np.full((len(here), len(here)), FORBIDDEN)
-    for k, a in enumerate(here):
-        for j, b in enumerate(here[:k]):
+    cost = np.full((len(types), len(types)), FORBIDDEN)
+    for k, a in enumerate(types):
+        for j, b in enumerate(types[:k]):
             one, other = pairs.penalty[a][b], pairs.penalty[b][a]
             if one is not None and other is not None:
                 cost[k, j] = cost[j, k] = over * (one + other)
@@ -105,9 +105,9 @@ def pairing_step(given: Groups, mate: Integers, clock: Clock) -> dict[str, Any] 
     if search.bound is None:
         return None
     prices = [0] * len(given.count)
-    for a, price in zip(here, search.prices.tolist(), strict=True):
+    for a, price in zip(types, search.prices.tolist(), strict=True):
         prices[a] = price
-    sets = [[price, *(here[k] for k in np.flatnonzero(inside))] for price, inside in search.sets]
+    sets = [[price, *(types[k] for k in np.flatnonzero(inside))] for price, inside in search.sets]
     return {"kind": "dual", "over": over, "prices": prices, "rent": search.rent, "sets": sets}
 
 

@@ -201,12 +201,12 @@ def _utilization_steps(task: Task) -> list[list[dict[str, Any]]]:
         prices = on_grid(dual, over)
         free = zip(prices, weight, given.unbounded, strict=True)
         prices = [max(y, w * over) if endless else y for y, w, endless in free]
-        whole = np.array(prices, dtype=object)
+        price_array = np.array(prices, dtype=object)
         step = {
             "kind": "prices",
             "prices": prices,
             "over": over,
-            "rents": [int((table.astype(object) @ whole).max(initial=0)) for table in tables],
+            "rents": [int((table.astype(object) @ price_array).max(initial=0)) for table in tables],
             "weights": [
                 [WEIGHED * max(row) // r if r else 0 for r in row]
                 for row in given.capacity.tolist()
@@ -336,14 +336,14 @@ def _tree(
     if tree is None:
         return None
     text = json.dumps(problem.instance.document()).encode()
-    own = CheckedPacking(ProofCase(parse(text, decimals=True), {}, None, []))
-    cost = own.cost if costs else [1] * len(own.room)
+    checked = CheckedPacking(ProofCase(parse(text, decimals=True), {}, None, []))
+    cost = checked.cost if costs else [1] * len(checked.room)
     step = {**step_of(problem, prices), "sums": sums_of(tree)}
     step |= {} if target is None else {"target": target}
-    owed = [int(number or 0) for number in own.request]
+    owed = [int(number or 0) for number in checked.request]
     try:
         with patience():
-            return {**step, **hints_of(tree, step["sums"], Priced(own, owed, cost, step))}
+            return {**step, **hints_of(tree, step["sums"], Priced(checked, owed, cost, step))}
     except Refused:  # longer than the verifier has patience for
         return None
 

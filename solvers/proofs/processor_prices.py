@@ -130,22 +130,22 @@ def _balanced(case: ProofCase, split: list[list[int]], prices: Floats) -> list[l
     base, near = list(given.work), dict[Unknown, Fraction]()
     seconds: dict[int, dict[Unknown, Fraction]] = {p: {} for p in range(len(base))}
     equations: list[tuple[dict[Unknown, Fraction], Fraction]] = []
-    for (k, memory), here in rows.items():
-        for p, number in here.items():
+    for (k, memory), by_processor in rows.items():
+        for p, number in by_processor.items():
             each = given.share[k][memory] * given.time[k][given.away[memory][p]]
-            near[k, memory, p] = Fraction(number, sum(here.values()))
+            near[k, memory, p] = Fraction(number, sum(by_processor.values()))
             base[p] -= each * near[k, memory, p]
             seconds[p][k, memory, p] = each
-        equations.append(({(k, memory, p): Fraction(1) for p in here}, Fraction(1)))
+        equations.append(({(k, memory, p): Fraction(1) for p in by_processor}, Fraction(1)))
     for p in np.flatnonzero(prices > 0).tolist():
         equations.append(({**seconds[p], WORK: Fraction(-1)}, -base[p]))
     solution = _solved(equations, near)
     if solution is None or min([solution[entry] for entry in near], default=Fraction(0)) < 0:
         return split
     exact = []
-    for (k, memory), here in rows.items():
-        parts, _ = over_common(solution[k, memory, p] for p in here)
-        exact += [[k, memory, p, n] for p, n in zip(here, parts, strict=True) if n]
+    for (k, memory), by_processor in rows.items():
+        parts, _ = over_common(solution[k, memory, p] for p in by_processor)
+        exact += [[k, memory, p, n] for p, n in zip(by_processor, parts, strict=True) if n]
     return exact
 
 

@@ -97,12 +97,12 @@ class _Dual:
             cost = self._until(prices, self.starts + self.length[:, None])
             net = self.worth / self.unit - cost + self._until(prices, self.starts)
             top = net.argmax(axis=1)
-            most = np.maximum(net[np.arange(jobs), top], 0.0)
-            bound = float(self.machines * width @ prices + most.sum())
+            net_gains = np.maximum(net[np.arange(jobs), top], 0.0)
+            bound = float(self.machines * width @ prices + net_gains.sum())
             if bound < least:
                 best, least = prices, bound
             lower = float(self.machines * width @ prices + gains.sum())
-            broken = np.flatnonzero(most > gains + NEAR)
+            broken = np.flatnonzero(net_gains > gains + NEAR)
             if not len(broken) or least - lower < NEAR * least or clock.expired:
                 return best * self.unit
             program.add_rows(*self._cuts(broken, self.starts[broken, top[broken]]))

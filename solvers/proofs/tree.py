@@ -252,12 +252,12 @@ class _Search:
         """Load the rows as arrays, of 64-bit integers if no sum of a row can overflow."""
         program = self.program
         program.columns_of_rows()
-        most = [
-            max(abs(least), abs(most))
-            for least, most in zip(program.low, program.high, strict=True)
+        top = [
+            max(abs(least), abs(extent))
+            for least, extent in zip(program.low, program.high, strict=True)
         ]
         largest = max(
-            (abs(right) + sum(abs(a) * most[j] for j, a in terms) for terms, right in program.rows),
+            (abs(right) + sum(abs(a) * top[j] for j, a in terms) for terms, right in program.rows),
             default=0,
         )
         self.small = largest < 2**61

@@ -76,21 +76,21 @@ def algorithm_1_choice(game: Game) -> Integers:
     return chosen
 
 
-def reply(game: Game, place: int, total: Integers) -> Integers:
+def reply(game: Game, turn: int, total: Integers) -> Integers:
     """Best move (s,) of a player given the total of the others; zeros if caps allow none."""
-    possible = game.possible(place, total)
-    moves = game.moves(place).combination
+    possible = game.possible(turn, total)
+    moves = game.moves(turn).combination
     if not len(possible):
         return np.zeros(moves.shape[1], dtype=np.int64)
-    own: Integers = moves[possible][_best(game, place, possible, total + moves[possible])]
+    own: Integers = moves[possible][_best(game, turn, possible, total + moves[possible])]
     return own
 
 
-def _best(game: Game, place: int, possible: Integers, ends: Integers) -> int:
+def _best(game: Game, turn: int, possible: Integers, ends: Integers) -> int:
     """Index of the player's best possible move, given the resulting totals (n, s); ties
     lexicographically.
     """
-    worths, moves = game.worths, game.moves(place)
+    worths, moves = game.worths, game.moves(turn)
     keys = worths.keys(ends)
     return worths.best(
         worths.variance(keys),

@@ -79,11 +79,11 @@ class Boxes:
         )  # fmt: skip
 
     def sizes(
-        self, place: int = 0, stop: int | None = None, at: Integers | None = None
+        self, start: int = 0, stop: int | None = None, at: Integers | None = None
     ) -> Integers:
-        """Sizes (stop - place + 1, s) of the boxes of counts reachable from a point."""
+        """Sizes (stop - start + 1, s) of the boxes of counts reachable from a point."""
         none = np.zeros((1, len(self.map)), dtype=np.int64)
-        size: Integers = np.concatenate([none, self.width[place:stop].cumsum(axis=0)]) + 1
+        size: Integers = np.concatenate([none, self.width[start:stop].cumsum(axis=0)]) + 1
         if self.stays:
             room = (self.map @ self.game.worths.radix) - (0 if at is None else at)
             size = np.minimum(size, room)
@@ -173,57 +173,57 @@ class Boxes:
         result: Floats = total.ravel() ** (1.0 / float(worths.alpha))
         return result
 
-    def points_to_play(self, place: int, stop: int, kept: int) -> int:
+    def points_to_play(self, start: int, stop: int, kept: int) -> int:
         """Upper bound on the number of points that `_play` visits between two levels if at most
         `kept` are stored at a time.
         """
-        levels: list[int] = [math.prod(size) for size in self.sizes(place, stop).tolist()]
-        if sum(levels) <= kept or stop - place == 1:
+        levels: list[int] = [math.prod(size) for size in self.sizes(start, stop).tolist()]
+        if sum(levels) <= kept or stop - start == 1:
             return sum(levels[:-1])
-        middle = (place + stop) // 2
-        parts = (place, middle), (middle, stop)
+        middle = (start + stop) // 2
+        parts = (start, middle), (middle, stop)
         rest = sum(self.points_to_play(*part, kept) for part in parts)
-        return sum(levels[middle - place : -1]) + rest
+        return sum(levels[middle - start : -1]) + rest
 
     def _play(
-        self, place: int, at: Integers, stop: int, value: Floats, progress: GameProgress, kept: int
+        self, start: int, at: Integers, stop: int, value: Floats, progress: GameProgress, kept: int
     ) -> tuple[list[int], Integers]:
-        """Choices of the players at positions `place` to `stop`, starting from coordinates `at`,
+        """Choices of the players at positions `start` to `stop`, starting from coordinates `at`,
         and the coordinates that they reach; `value` has the final variances of the last box.
         """
-        sizes = self.sizes(place, stop, at)
-        if sum(map(math.prod, sizes.tolist())) > kept and stop - place > 1:
+        sizes = self.sizes(start, stop, at)
+        if sum(map(math.prod, sizes.tolist())) > kept and stop - start > 1:
             # the levels up to the middle, from the one in the middle, then those after it
-            middle = (place + stop) // 2
-            (half,) = self._back(sizes[middle - place :], middle, stop, value, progress, False)
-            first, there = self._play(place, at, middle, half, progress, kept)
-            shift = there - at - self.low[place:middle].sum(axis=0)
-            part = self.sizes(middle, stop, there)[-1]
+            middle = (start + stop) // 2
+            (half,) = self._back(sizes[middle - start :], middle, stop, value, progress, False)
+            first, reached = self._play(start, at, middle, half, progress, kept)
+            shift = reached - at - self.low[start:middle].sum(axis=0)
+            part = self.sizes(middle, stop, reached)[-1]
             window = tuple(
                 slice(a, a + n) for a, n in zip(shift.tolist(), part.tolist(), strict=True)
             )
             inside = np.ascontiguousarray(value.reshape(sizes[-1])[window]).ravel()
-            second, end = self._play(middle, there, stop, inside, progress, kept)
+            second, end = self._play(middle, reached, stop, inside, progress, kept)
             return first + second, end
-        levels = self._back(sizes, place, stop, value, progress, True)
+        levels = self._back(sizes, start, stop, value, progress, True)
         chosen, point = [], np.zeros_like(at)
         for row, level in enumerate(reversed(levels[:-1])):
-            a, _ = self._choice(place + row, level.reshape(sizes[row + 1]), point)
+            a, _ = self._choice(start + row, level.reshape(sizes[row + 1]), point)
             chosen.append(a)
             if a >= 0:
-                point = point + self.moves[int(self.game.kind[place + row])][a]
-        return chosen, at + point + self.low[place:stop].sum(axis=0)
+                point = point + self.moves[int(self.game.kind[start + row])][a]
+        return chosen, at + point + self.low[start:stop].sum(axis=0)
 
     def _back(
         self,
         sizes: Integers,
-        place: int,
+        start: int,
         stop: int,
         value: Floats,
         progress: GameProgress,
         all_levels: bool,
     ) -> list[Floats]:
-        """Backward induction on boxes from the last level to level `place`: final variances of that
+        """Backward induction on boxes from the last level to level `start`: final variances of that
         level, or with `all_levels` of each level, the last first.
         """
         from .kernels import best_values
@@ -231,10 +231,10 @@ class Boxes:
         levels, work = [value], value.copy()
         room = sizes[-1] - 1
         stride = np.append(np.cumprod(sizes[-1][:0:-1])[::-1], 1)
-        whole = np.lib.stride_tricks.as_strided(work, sizes[-1], 8 * stride)
-        for row in range(stop - place - 1, -1, -1):
-            c, size = int(self.game.kind[place + row]), sizes[row]
-            progress.begin(place + row, math.prod(size.tolist()))
+        box = np.lib.stride_tricks.as_strided(work, sizes[-1], 8 * stride)
+        for row in range(stop - start - 1, -1, -1):
+            c, size = int(self.game.kind[start + row]), sizes[row]
+            progress.begin(start + row, math.prod(size.tolist()))
             own, slack = self.game.by_class[c], self.game.worths.slack
             by_rank = np.argsort(own.rank, kind="stable")
             is_last = np.diff(own.rank[by_rank], append=-1) != 0
@@ -250,19 +250,19 @@ class Boxes:
                     lead = np.unravel_index(line, size[:-1]) if len(size) > 1 else ()
                     for z in doubtful.tolist():
                         point = np.array([*lead, z], dtype=np.int64)
-                        chosen[z] = self._choice(place + row, whole, point)[1]
-                    whole[(*lead, slice(size[-1]))] = chosen
+                        chosen[z] = self._choice(start + row, box, point)[1]
+                    box[(*lead, slice(size[-1]))] = chosen
                     line += 1
-            part = whole[tuple(map(slice, size))]
+            part = box[tuple(map(slice, size))]
             if all_levels:
                 levels.append(part.copy().ravel())
         return levels if all_levels else [part.copy().ravel()]
 
-    def _choice(self, place: int, after: Floats, point: Integers) -> tuple[int, float]:
+    def _choice(self, turn: int, after: Floats, point: Integers) -> tuple[int, float]:
         """Choice of the player at one position for a point of its box, and the resulting variance;
         -1 if caps allow nothing.
         """
-        c, worths = int(self.game.kind[place]), self.game.worths
+        c, worths = int(self.game.kind[turn]), self.game.worths
         moves, targets = self.game.by_class[c], point + self.moves[c]
         possible = np.flatnonzero((targets < after.shape).all(axis=1))
         if not len(possible):

@@ -40,35 +40,35 @@ def following_keys(
     leave no move), up to the first beyond `most` keys.
     """
     number = len(moves)
-    place = np.zeros(number + 1, dtype=np.int64)
+    position = np.zeros(number + 1, dtype=np.int64)
     result = np.empty(min(most + 1, len(keys) * (number + 1 if capped else number)), dtype=np.int64)
     found = 0
     stuck = np.zeros(len(keys) if capped else 0, dtype=np.bool_)
     # 1. keys from which caps leave the player nothing
     if capped:
-        for at in range(len(keys)):
-            stuck[at] = True
+        for row in range(len(keys)):
+            stuck[row] = True
             for a in range(number):
-                if _allowed(keys[at], moves[a], stride, radix):
-                    stuck[at] = False
+                if _allowed(keys[row], moves[a], stride, radix):
+                    stuck[row] = False
                     break
     # 2. merge the shifted copies of the keys, one for each move: the least head goes first
     while True:
         least = np.int64(9223372036854775807)
         for a in range(number):
             if capped:
-                while place[a] < len(keys) and not _allowed(
-                    keys[place[a]], moves[a], stride, radix
+                while position[a] < len(keys) and not _allowed(
+                    keys[position[a]], moves[a], stride, radix
                 ):
-                    place[a] += 1
-            if place[a] < len(keys):
-                least = min(least, keys[place[a]] + steps[a])
+                    position[a] += 1
+            if position[a] < len(keys):
+                least = min(least, keys[position[a]] + steps[a])
         # and the keys that stay as they are
         if capped:
-            while place[number] < len(keys) and not stuck[place[number]]:
-                place[number] += 1
-            if place[number] < len(keys):
-                least = min(least, keys[place[number]])
+            while position[number] < len(keys) and not stuck[position[number]]:
+                position[number] += 1
+            if position[number] < len(keys):
+                least = min(least, keys[position[number]])
         # all copies are used up, or the limit is passed
         if least == 9223372036854775807 or found > most:
             return result[:found].copy()
@@ -76,10 +76,10 @@ def following_keys(
         found += 1
         # every copy that has this key at its head goes on, so it is written once
         for a in range(number):
-            if place[a] < len(keys) and keys[place[a]] + steps[a] == least:
-                place[a] += 1
-        if capped and place[number] < len(keys) and keys[place[number]] == least:
-            place[number] += 1
+            if position[a] < len(keys) and keys[position[a]] + steps[a] == least:
+                position[a] += 1
+        if capped and position[number] < len(keys) and keys[position[number]] == least:
+            position[number] += 1
 
 
 @compiled
@@ -141,35 +141,36 @@ def best_replies(
     choice = np.empty(len(keys), dtype=np.int32)
     doubtful = np.empty(len(keys), dtype=np.int64)
     doubts = 0
-    place = np.zeros(number + 1, dtype=np.int64)
+    position = np.zeros(number + 1, dtype=np.int64)
     possible = np.zeros(number, dtype=np.bool_)
-    for at in range(len(keys)):
+    for row in range(len(keys)):
         # 1. the least disutility of all moves, in floats
         least = np.inf
         for a in range(number):
-            possible[a] = not capped or _allowed(keys[at], moves[a], stride, radix)
+            possible[a] = not capped or _allowed(keys[row], moves[a], stride, radix)
             if not possible[a]:
                 continue
-            target = keys[at] + steps[a]
-            while after[place[a]] < target:
-                place[a] += 1
-            least = min(least, value[place[a]] + uneven[a])
+            target = keys[row] + steps[a]
+            while after[position[a]] < target:
+                position[a] += 1
+            least = min(least, value[position[a]] + uneven[a])
         if least == np.inf:
-            while after[place[number]] < keys[at]:
-                place[number] += 1
-            ended[at], reached[at], choice[at] = value[place[number]], end[place[number]], -1
+            while after[position[number]] < keys[row]:
+                position[number] += 1
+            stay = position[number]
+            ended[row], reached[row], choice[row] = value[stay], end[stay], -1
             continue
         # 2. of those that floats do not set apart, the first best by whole numbers
         limit = least + slack * least + floor
         best = -1
         doubt = False
         for a in range(number):
-            if not possible[a] or value[place[a]] + uneven[a] > limit:
+            if not possible[a] or value[position[a]] + uneven[a] > limit:
                 continue
             if best < 0:
                 best = a
                 continue
-            in_variance = order(end[place[a]], end[place[best]], digits, first, stride, radix)
+            in_variance = order(end[position[a]], end[position[best]], digits, first, stride, radix)
             in_skewness = rank[a] - rank[best]
             if (
                 in_variance == 2
@@ -179,9 +180,9 @@ def best_replies(
                 doubt = True
             elif in_variance < 0 or in_skewness < 0:
                 best = a
-        ended[at], reached[at], choice[at] = value[place[best]], end[place[best]], best
+        ended[row], reached[row], choice[row] = value[position[best]], end[position[best]], best
         if doubt:
-            doubtful[doubts] = at
+            doubtful[doubts] = row
             doubts += 1
     return ended, reached, choice, doubtful[:doubts].copy()
 
@@ -214,28 +215,28 @@ def make_exact(
     a point y is `key` + the sum of y_j x steps_j.
     """  # fmt: skip
     # floats are nearly in the order of S, so that each point moves few places
-    for at in range(1, len(points)):
-        own, place = points[at], at
-        here = _key(own, size, steps, key)
-        while place > 0 and value[own] <= value[points[place - 1]] * (1 + slack):
-            there = _key(points[place - 1], size, steps, key)
-            if order(there, here, digits, first, stride, radix) <= 0:
+    for rank in range(1, len(points)):
+        point, position = points[rank], rank
+        own_key = _key(point, size, steps, key)
+        while position > 0 and value[point] <= value[points[position - 1]] * (1 + slack):
+            other_key = _key(points[position - 1], size, steps, key)
+            if order(other_key, own_key, digits, first, stride, radix) <= 0:
                 break
-            points[place] = points[place - 1]
-            place -= 1
-        points[place] = own
+            points[position] = points[position - 1]
+            position -= 1
+        points[position] = point
     given, exact = -np.inf, -1.0
-    for at in range(len(points)):
-        float_before, given = given, value[points[at]]
+    for rank in range(len(points)):
+        float_before, given = given, value[points[rank]]
         before, exact = exact, max(given, np.nextafter(exact, np.inf))
         if given <= float_before * (1 + slack):
-            here = _key(points[at], size, steps, key)
-            there = _key(points[at - 1], size, steps, key)
-            if order(there, here, digits, first, stride, radix) == 0:
+            own_key = _key(points[rank], size, steps, key)
+            other_key = _key(points[rank - 1], size, steps, key)
+            if order(other_key, own_key, digits, first, stride, radix) == 0:
                 exact = before
         if abs(exact - given) > given * 2.0**-42:
             return False
-        value[points[at]] = exact
+        value[points[rank]] = exact
     return True
 
 
@@ -264,26 +265,26 @@ def best_values(
     length = size[last]
     worth, second = np.empty(length), np.empty(length)
     least, chosen = np.empty(length), np.empty(length)
-    at = np.zeros(len(size), dtype=np.int64)
+    coordinate = np.zeros(len(size), dtype=np.int64)
     lines = np.prod(size[:last])
     for line in range(begin, lines):
         # 1. where the line is
         rest, base = line, 0
         for j in range(last - 1, -1, -1):
-            at[j] = rest % size[j]
-            base += at[j] * stride[j]
+            coordinate[j] = rest % size[j]
+            base += coordinate[j] * stride[j]
             rest //= size[j]
         # 2. the best and the second best move at each of its places
         for z in range(length):
             worth[z] = second[z] = least[z] = np.inf
             chosen[z] = value[base + z] if stays else np.inf
         for a in range(len(moves)):
-            place, until = base + moves[a, last], min(length, room[last] - moves[a, last] + 1)
+            offset, until = base + moves[a, last], min(length, room[last] - moves[a, last] + 1)
             for j in range(last):
-                place += moves[a, j] * stride[j]
-                if at[j] + moves[a, j] > room[j]:
+                offset += moves[a, j] * stride[j]
+                if coordinate[j] + moves[a, j] > room[j]:
                     until = 0
-            source = value[place : place + max(until, 0)]
+            source = value[offset : offset + max(until, 0)]
             for z in range(len(source)):
                 least[z] = min(least[z], source[z])
             # of one skewness the least v is best, exactly; now against the other skewnesses

@@ -135,10 +135,12 @@ def by_lists(game: Game, levels: list[Integers], watch: Clock) -> Integers:
     progress = GameProgress(watch, sum(map(len, levels[:-1])))
     for index in range(game.players - 1, -1, -1):
         progress.begin(index, len(levels[index]))
-        moves, after = game.moves(index), (levels[index + 1], value, end)
+        moves, next_value, next_end = game.moves(index), value, end
         value, end, choice, doubtful = best_replies(
             levels[index],
-            *after,
+            levels[index + 1],
+            next_value,
+            next_end,
             moves.combination,
             moves.steps,
             moves.uneven,
@@ -151,17 +153,15 @@ def by_lists(game: Game, levels: list[Integers], watch: Clock) -> Integers:
             worths.slack,
             worths.floor,
         )
-        for at in doubtful.tolist():
-            total = np.array(worths.counts(levels[index][at]), dtype=np.int64)
+        for row in doubtful.tolist():
+            total = np.array(worths.counts(levels[index][row]), dtype=np.int64)
             possible = game.possible(index, total)
-            there = np.searchsorted(after[0], levels[index][at] + moves.steps[possible])
+            after = np.searchsorted(levels[index + 1], levels[index][row] + moves.steps[possible])
             squared = [moves.squared[a] for a in possible.tolist()]
-            best = worths.best(after[1][there], after[2][there], moves.uneven[possible], squared)
-            value[at], end[at], choice[at] = (
-                after[1][there[best]],
-                after[2][there[best]],
-                possible[best],
-            )
+            uneven = moves.uneven[possible]
+            best = worths.best(next_value[after], next_end[after], uneven, squared)
+            value[row], end[row] = next_value[after[best]], next_end[after[best]]
+            choice[row] = possible[best]
             if watch.expired:
                 raise OutOfTime
         chosen.append(choice)

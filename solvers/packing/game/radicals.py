@@ -58,7 +58,7 @@ def refined(
 
     None when the test does not apply and the number is below the error at `MOST_DIGITS` digits.
     """
-    digits, most = FIRST_DIGITS, math.inf
+    digits, limit = FIRST_DIGITS, math.inf
     while True:
         value, error = enclosure(digits)
         if value.copy_abs() > error:
@@ -68,10 +68,10 @@ def refined(
                 if is_zero():
                     return 0
             except TooLong:
-                most = MOST_DIGITS
-        if digits >= most:
+                limit = MOST_DIGITS
+        if digits >= limit:
             return None
-        digits = int(min(3 * digits, most))
+        digits = int(min(3 * digits, limit))
 
 
 def merged(terms: Iterable[Radical]) -> list[Radical]:

@@ -47,10 +47,10 @@ class GameProgress:
     total: int
     done: int = 0
 
-    def begin(self, place: int, states: int) -> None:
+    def begin(self, turn: int, states: int) -> None:
         """Report progress, and count a player's states; raise OutOfTime at the time limit."""
         share = self.done / max(self.total, 1)
-        note(self.clock, f"{share:.0%} of the game, player {place + 1}")
+        note(self.clock, f"{share:.0%} of the game, player {turn + 1}")
         self.done += states
 
 
@@ -62,19 +62,19 @@ def least_states(game: Game) -> int:
     and with those of other classes as many as the product.
     """
     basis: list[Integers] = []
-    own, tables = [0] * len(game.by_class), [moves.combination for moves in game.by_class]
+    dimensions, tables = [0] * len(game.by_class), [moves.combination for moves in game.by_class]
     # one vector of each class in turn: the product is then large
     for _ in tables[0].T:
         for c, table in enumerate(tables):
             for vector in table[1:] - table[0] if len(basis) < table.shape[1] else ():
                 if np.linalg.matrix_rank([*basis, vector]) > len(basis):
                     basis.append(vector)
-                    own[c] += 1
+                    dimensions[c] += 1
                     break
-    made, total = [0] * len(own), 1
+    made, total = [0] * len(dimensions), 1
     for c in game.kind.tolist():
         made[c] += 1
-        total += math.prod(math.comb(n + r, r) for n, r in zip(made, own, strict=True))
+        total += math.prod(math.comb(n + r, r) for n, r in zip(made, dimensions, strict=True))
     return total
 
 

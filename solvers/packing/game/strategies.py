@@ -5,7 +5,7 @@ of moves; and the outcome of a play.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 from typing import Annotated, Any, Literal
@@ -217,13 +217,13 @@ class Game:
         """Moves of each server class; raises InvalidOption if total counts are too many."""
         return tuple(Moves.of(entry, self.worths) for entry in self.strategies)
 
-    def moves(self, place: int) -> Moves:
+    def moves(self, turn: int) -> Moves:
         """Moves of the player at a position in the order of moves."""
-        return self.by_class[int(self.kind[place])]
+        return self.by_class[int(self.kind[turn])]
 
-    def possible(self, place: int, total: Integers) -> Integers:
+    def possible(self, turn: int, total: Integers) -> Integers:
         """Indices of a player's moves that exceed no user's cap, given the total counts before."""
-        after = total + self.moves(place).combination
+        after = total + self.moves(turn).combination
         return np.flatnonzero((after < self.worths.radix).all(axis=1))
 
     def is_play(self, placement: Placement) -> bool:
@@ -317,7 +317,7 @@ def with_strategies(game: Game, tables: list[list[list[int]]]) -> Game:
 
     For strategy sets printed in a paper. Combinations must fit; their order is kept.
     """
-    own = []
+    strategies = []
     for c, rows in enumerate(tables):
         combination = np.array(rows, dtype=np.int64)
         load = combination @ game.instance.demand
@@ -326,8 +326,8 @@ def with_strategies(game: Game, tables: list[list[list[int]]]) -> Game:
                 f"a combination of class {c} does not fit its capacity "
                 f"{game.instance.capacity[c].tolist()}"
             )
-        own.append(Strategies.of(game.instance, c, combination))
-    return Game(game.instance, tuple(own), game.player, game.kind, game.alpha, game.fair, game.cap)
+        strategies.append(Strategies.of(game.instance, c, combination))
+    return replace(game, strategies=tuple(strategies))
 
 
 def _strategies(
@@ -352,7 +352,7 @@ def utilities(game: Game, choice: Integers) -> tuple[float, list[float]]:
     """
     instance = game.instance
     variance = game.fair.variance(choice.sum(axis=0), game.alpha)
-    rows, place = np.unique(
+    rows, row_of_player = np.unique(
         np.column_stack([game.kind, choice @ instance.demand]), axis=0, return_inverse=True
     )
     uneven = [
@@ -363,7 +363,7 @@ def utilities(game: Game, choice: Integers) -> tuple[float, list[float]]:
         )
         for c, *load in rows.tolist()
     ]
-    return variance, [-variance - uneven[at] for at in place.ravel().tolist()]
+    return variance, [-variance - uneven[row] for row in row_of_player.ravel().tolist()]
 
 
 def played(game: Game, choice: Integers, stop: Stop, facts: dict[str, Any]) -> Outcome:

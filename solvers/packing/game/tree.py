@@ -113,24 +113,24 @@ def equilibrium_path(tree: Any) -> list[int]:
     return path
 
 
-def _children(tree: Any, game: Game, node: int, place: int) -> list[int]:
+def _children(tree: Any, game: Game, node: int, turn: int) -> list[int]:
     """Add the moves of the player at a node as children, in lexicographic order; the empty move if
     caps allow nothing.
     """
     before = tree.nodes[node]
-    total, moves = np.array(before["total"], dtype=np.int64), game.moves(place)
+    total, moves = np.array(before["total"], dtype=np.int64), game.moves(turn)
     options = [
         (moves.combination[a], float(moves.uneven[a]), moves.squared[a])
-        for a in game.possible(place, total).tolist()
+        for a in game.possible(turn, total).tolist()
     ]
     if not options:
-        idle = game.idle[int(game.kind[place])]
+        idle = game.idle[int(game.kind[turn])]
         options = [(np.zeros_like(total), math.sqrt(idle), idle)]
     children = []
     for move, uneven, squared in options:
         child = tree.number_of_nodes()
         tree.add_node(
-            child, depth=place + 1, action=tuple(move.tolist()),
+            child, depth=turn + 1, action=tuple(move.tolist()),
             total=tuple((total + move).tolist()),
             uneven=(*before["uneven"], uneven), squared=squared,
         )  # fmt: skip
@@ -146,8 +146,8 @@ def _induce(tree: Any, game: Game, node: int) -> None:
     if not children:
         data["player"] = None
         return
-    place = data["depth"]
-    data["player"] = int(game.player[place])
+    turn = data["depth"]
+    data["player"] = int(game.player[turn])
     below = [tree.nodes[child] for child in children]
     best = game.worths.best(
         np.array([entry["variance"] for entry in below]), [entry["end"] for entry in below],

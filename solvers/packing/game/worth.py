@@ -108,9 +108,10 @@ class Worths:
                 "servers, or DRF"
             )
         # 2. shares as integers over one scale, and tables of their powers
-        there = [j for j, total in enumerate(fair.total.tolist()) if total > 0]
-        unit = [[Fraction(int(row[j]), int(fair.total[j])) for j in there] for row in fair.request]
-        owed = [[row[j] for j in there] for row in fair.due]
+        total = fair.total.tolist()
+        resources = np.flatnonzero(fair.total).tolist()
+        unit = [[Fraction(int(row[j]), total[j]) for j in resources] for row in fair.request]
+        owed = [[row[j] for j in resources] for row in fair.due]
         scale = math.lcm(
             *(part.denominator for rows in (unit, owed) for row in rows for part in row)
         )
@@ -121,7 +122,7 @@ class Worths:
         first = np.cumsum([0, *(len(part) for part in parts[:-1])]).astype(np.int64)
         deviation = np.concatenate(parts)
         # 3. how much rounding may change
-        terms = len(most) * len(there)
+        terms = len(most) * len(resources)
         least = min(
             (x for row in zip(units, dues, most, strict=True) for x in _smallest(*row)),
             default=scale,

@@ -12,14 +12,10 @@ from typing import Any
 
 import numpy as np
 
-from ...models.program import ProgramBuilder
+from ...models.program import Booleans, Floats, Integers, ProgramBuilder
 from ...verify.packing_prices import Priced
 from ..engines import WarmStartedProgram
 from ..outcome import Clock
-
-Floats = np.ndarray[Any, np.dtype[np.float64]]
-Integers = np.ndarray[Any, np.dtype[np.int64]]
-Booleans = np.ndarray[Any, np.dtype[np.bool_]]
 
 GRIDS = tuple(10**digits for digits in (1, 2, 3, 4, 6, 8))
 COST_MULTIPLIERS = 1, 2, 3, 4, 6, 12

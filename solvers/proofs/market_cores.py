@@ -10,16 +10,14 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from ...instances.market.instance import Floats
 from ...instances.problem.proof import Level, Proof, multipliers
 from ...verify.market import Boxes, Conditions
 from ...verify.reading import Refused, scaled
 from ..outcome import Clock
 from . import Claimed, Task
 from .rounding import on_grid
-
-Floats = npt.NDArray[np.float64]
 
 FULL = 1e-9
 """A server that gives all its cores but for this fraction is meant to give all of them."""

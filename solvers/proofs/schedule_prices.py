@@ -12,13 +12,10 @@ import numpy as np
 
 from ...instances.problem.proof import multipliers
 from ...instances.scheduling import Scheduling
-from ...models.program import ProgramBuilder
+from ...models.program import Floats, Integers, ProgramBuilder
 from ..engines import WarmStartedProgram
 from ..outcome import Clock
 from .rounding import on_grid
-
-Floats = np.ndarray[Any, np.dtype[np.float64]]
-Integers = np.ndarray[Any, np.dtype[np.int64]]
 
 MOST_TIMES = 400
 SECONDS = 8.0

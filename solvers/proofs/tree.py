@@ -11,12 +11,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from ...models.program import LinearProgram
+from ...models.program import Floats, Integers, LinearProgram
 from ...verify.program import Program
 from ...verify.reading import MOST_WORK, Refused, charge
 from ..engines import EngineAnswer, WarmStartedProgram
@@ -24,8 +25,6 @@ from ..engines.cpsat import nearest_integer, solve_with_cp_sat
 from ..outcome import Clock, Status, raise_if_interrupted
 from . import patience
 
-Floats = npt.NDArray[np.float64]
-Integers = npt.NDArray[np.int64]
 Bounds = npt.NDArray[Any]
 """Of columns: whole numbers of 64 bits, or Python's where these are too short."""
 
@@ -94,11 +93,55 @@ def tree_step(
         program. All columns when not given.
     nodes : cases that are left after bounds are tightened, at most.
     """
-    try:
-        with patience(0.9):
-            return _tree(program, objective, clock, at, nodes)
-    except Refused:  # it would take the verifier too long
-        return None
+    with suppress(Refused), patience(0.9):  # refused: it would take the verifier too long
+        # 1. The root: bounds tightened, and cuts from the relaxation.
+        if objective is not None:
+            program.at_most(*objective)
+        search = _Search(program, objective is not None, clock, at)
+        low, high = search.bounds()
+        if not search.tighten(low, high):
+            return {"tree": []}
+        step: dict[str, Any] = {"tree": []}
+        cuts = search.root_cuts()
+        if cuts:
+            step["cuts"] = cuts
+            low, high = search.bounds()
+        # 2. Case by case: probed, closed by multipliers, or split at a column.
+        tree, leaves = step["tree"], list[list[int]]()
+        cases: list[tuple[Bounds, Bounds, int | None]] = []  # open: bounds, column just split
+        if search.tighten(low, high):
+            cases.append((low, high, None))
+        passes = PASSES
+        while cases:
+            if clock.expired:
+                return None
+            low, high, column = cases.pop()
+            if column is not None and not search.tighten(low, high, column):
+                continue
+            nodes -= 1
+            if passes and not search.fix(low, high, search.columns, passes, tree):
+                continue
+            passes = 0
+            closed, open_columns = (None, None) if nodes < 0 else search.close(low, high)
+            if closed is not None:
+                tree.append(-1)
+                leaves.append(closed)
+                continue
+            if open_columns is None:
+                return None
+            length = len(tree)
+            if not search.fix(low, high, open_columns, 1, tree):
+                continue
+            if len(tree) > length:  # the relaxation of what is left may say more
+                cases.append((low, high, None))
+                continue
+            column, value = search.split(low, high, open_columns)
+            tree += [column, value]
+            above, below = low.copy(), high.copy()
+            above[column], below[column] = value + 1, value
+            cases += [(above, high, column), (low, below, column)]
+        return {**step, "leaves": leaves} if leaves else step
+    return None
 
 
 def propagation_steps(
@@ -154,74 +197,15 @@ def nothing_below(program: LinearProgram, bound: float, clock: Clock) -> bool:
 def relaxed_bound(program: Program, cost: Terms, clock: Clock) -> int | None:
     """Bound of an integer program by its relaxation after probing; None if there is none."""
     program.at_most(cost, sum(max(0, a) * program.high[j] for j, a in cost))
-    try:
-        with patience(0.9):
-            search = _Search(program, True, clock, None)
-            low, high = search.bounds()
-            if search.tighten(low, high) and search.fix(low, high, search.columns, PASSES, []):
-                _, point, _ = search.relaxed(low, high)
-                if point is not None and not clock.expired:
-                    value = float(search.cost @ point) * search.unit
-                    return math.ceil(value - RELATIVE * max(1.0, abs(value)))
-    except Refused:  # it would take the verifier too long
-        pass
-    return None
-
-
-def _tree(
-    program: Program,
-    objective: tuple[Terms, int] | None,
-    clock: Clock,
-    at: Sequence[int] | None,
-    nodes: int,
-) -> dict[str, Any] | None:
-    # 1. The root: bounds tightened, and cuts from the relaxation.
-    if objective is not None:
-        program.at_most(*objective)
-    search = _Search(program, objective is not None, clock, at)
-    low, high = search.bounds()
-    if not search.tighten(low, high):
-        return {"tree": []}
-    step: dict[str, Any] = {"tree": []}
-    cuts = search.root_cuts()
-    if cuts:
-        step["cuts"] = cuts
+    with suppress(Refused), patience(0.9):  # refused: it would take the verifier too long
+        search = _Search(program, True, clock, None)
         low, high = search.bounds()
-    # 2. Case by case: probed, closed by multipliers, or split at a column.
-    tree, leaves = step["tree"], list[list[int]]()
-    cases: list[tuple[Bounds, Bounds, int | None]] = []  # open: bounds, column just split
-    if search.tighten(low, high):
-        cases.append((low, high, None))
-    passes = PASSES
-    while cases:
-        if clock.expired:
-            return None
-        low, high, column = cases.pop()
-        if column is not None and not search.tighten(low, high, column):
-            continue
-        nodes -= 1
-        if passes and not search.fix(low, high, search.columns, passes, tree):
-            continue
-        passes = 0
-        closed, open_columns = (None, None) if nodes < 0 else search.close(low, high)
-        if closed is not None:
-            tree.append(-1)
-            leaves.append(closed)
-            continue
-        if open_columns is None:
-            return None
-        length = len(tree)
-        if not search.fix(low, high, open_columns, 1, tree):
-            continue
-        if len(tree) > length:  # the relaxation of what is left may say more
-            cases.append((low, high, None))
-            continue
-        column, value = search.split(low, high, open_columns)
-        tree += [column, value]
-        above, below = low.copy(), high.copy()
-        above[column], below[column] = value + 1, value
-        cases += [(above, high, column), (low, below, column)]
-    return {**step, "leaves": leaves} if leaves else step
+        if search.tighten(low, high) and search.fix(low, high, search.columns, PASSES, []):
+            _, point, _ = search.relaxed(low, high)
+            if point is not None and not clock.expired:
+                value = float(search.cost @ point) * search.unit
+                return math.ceil(value - RELATIVE * max(1.0, abs(value)))
+    return None
 
 
 class _Search:

@@ -155,7 +155,7 @@ _ending = partial(Method, precondition="instances.accelerators.instance:has_step
 _owned = partial(Method, precondition="instances.accelerators.instance:has_entities",
                  precondition_text="entity, the owners of jobs")
 _over_time = partial(Method, problem="lifetimes", kind="exact",
-                     proof_producer="solvers.proofs.lifetimes:stored_steps")
+                     proof_producer="solvers.proofs.recompute:stored_steps")
 _online = partial(Method, problem="lifetimes", kind="heuristic", objective="server_time",
                   quick=300_000_000)
 _WIDE = "parallel jobs, and machines of different speeds"
@@ -301,11 +301,11 @@ METHODS: tuple[Method, ...] = (
     _arriving("card-packing", function="baselines.packing:card_packing", source=f"{_FGD} 6"),
     _arriving("FGD", function="baselines.packing:fragmentation_gradient", source=f"{_FGD} 4"),
     Method("fisher", "market", "solvers.market:fisher", "equilibrium", "equilibrium_error",
-           f"{_MARKET} 3.3.2", proof_producer="solvers.proofs.equilibrium:equilibrium",
+           f"{_MARKET} 3.3.2", proof_producer="solvers.proofs.market:equilibrium",
            unproved="answers in whole cores, which are not an equilibrium"),
     Method("nash-welfare", "market", "solvers.market:nash_welfare", "exact", "nash_welfare",
            "Eisenberg and Gale (1959)", asks="solvers.market.integer_cores:in_whole_cores",
-           proof_producer="solvers.proofs.concave_bound:nash_welfare",
+           proof_producer="solvers.proofs.market:nash_welfare",
            unproved="utilities ces, cobb-douglas, leontief and quasi-linear"),
     Method("leximin", "market", "solvers.market:leximin", "exact", "sharing_index",
            f"{_MARKET} eq. 3.6, as MIPs", asks="solvers.market.integer_cores:least_first",
@@ -313,7 +313,7 @@ METHODS: tuple[Method, ...] = (
            unproved="users with several jobs on a server, whose share is not worth a fraction"),
     Method("utilitarian", "market", "solvers.market:utilitarian", "exact", "total_utility",
            f"{_MARKET} 3.4.1, as a program", asks="solvers.market.integer_cores:in_whole_cores",
-           proof_producer="solvers.proofs.concave_bound:utilitarian"),
+           proof_producer="solvers.proofs.market:utilitarian"),
     Method("PRD", "market", "baselines.market:proportional_response", "heuristic",
            "equilibrium_error", f"{_MARKET} 3.3.2"),
     Method("ES", "market", "baselines.market:equal_share", "heuristic", "total_utility",
@@ -426,10 +426,10 @@ METHODS: tuple[Method, ...] = (
            "worst_throughput", "Narayanan et al. (SOSP 2021) 3", quick=0),
     Method("horizon", "quanta", "solvers.quanta:horizon", "exact", "nash_welfare",
            "Eisenberg and Gale (1959)", no_starts=_CUTS,
-           proof_producer="solvers.proofs.greedy_slices:greedy_slices"),
+           proof_producer="solvers.proofs.recompute:greedy_slices"),
     Method("leximin", "quanta", "solvers.quanta:leximin", "exact", "least_total",
            "Fujishige (1980)", no_starts=_CUTS,
-           proof_producer="solvers.proofs.greedy_slices:greedy_slices"),
+           proof_producer="solvers.proofs.recompute:greedy_slices"),
     Method("Karma", "quanta", "baselines.quanta:karma", "heuristic", "nash_welfare",
            f"{_KARMA} Algorithm 1"),
     Method("max-min", "quanta", "baselines.quanta:max_min", "heuristic", "nash_welfare",

@@ -321,10 +321,10 @@ FAULTS = r"""
 - request = np.array([wanted[list(group)].sum() for group in members]
 + request = np.array([wanted[list(group)].max() for group in members]
 
-@ solvers/packing/fitting_kernels.py: of equally full servers the last is taken
-? packing_instance::test_server_sort_kernel_equals_stable_argsort
-- slack[a] <= slack[b]
-+ slack[a] < slack[b]
+@ solvers/heap_kernels.py: of equally full servers the last is taken
+? packing_instance::test_best_fit_takes_the_first_of_equally_full_servers
+- heap[parent] == entry and mark[parent] < tag
++ heap[parent] == entry and mark[parent] > tag
 
 @ solvers/admission/search.py: the bound on the jobs served is rounded past a whole number
 ? admission_exact::test_second_level_at_time_limit_has_engine_bound

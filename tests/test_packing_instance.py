@@ -15,6 +15,7 @@ from support.messages import refused
 
 from cotenant import solve
 from cotenant.analysis.run.proving import prove_file
+from cotenant.baselines.packing import best_fit_decreasing
 from cotenant.instances.packing import Packing, Placement
 from cotenant.instances.packing.csv_reader import vms_csv
 from cotenant.instances.packing.formats import alibaba_openb, azure_trace, azure_vm, vbp
@@ -189,17 +190,9 @@ def test_caprara_toth_classes_are_drawn_from_the_published_ranges(number: int) -
         assert ((instance.demand >= 25).all(axis=1)).sum() >= 2000
 
 
-def test_server_sort_kernel_equals_stable_argsort() -> None:
-    from cotenant.solvers.packing.fitting_kernels import _sort
-
-    rng = np.random.default_rng(0)
-    for size in range(40):
-        room, slack = np.arange(size), rng.integers(0, 5, size) / 3.0
-        found = int(rng.integers(0, size + 1))
-        order = np.argsort(slack[:found], kind="stable")
-        expected = [*room[:found][order], *room[found:]], slack[:found][order].tolist()
-        _sort(room, slack, found)
-        assert (room.tolist(), slack[:found].tolist()) == expected
+def test_best_fit_takes_the_first_of_equally_full_servers() -> None:
+    instance = Packing(capacity=[[9, 9]], demand=[[6, 4], [4, 6], [3, 3]], request=[1, 1, 1])
+    assert sorted(best_fit_decreasing(instance).count.tolist()) == [[0, 1, 0], [1, 0, 1]]
 
 
 def test_decimal_amounts_are_scaled_equally_in_arrays_frames_json_and_csv(tmp_path) -> None:

@@ -38,7 +38,7 @@ from cotenant.instances.problem.proof import Level, Proof
 from cotenant.instances.problem.registry import resolve
 from cotenant.solvers.outcome import Clock
 from cotenant.solvers.proofs import Claimed, leximin
-from cotenant.solvers.proofs.market_cores import best_attempt
+from cotenant.solvers.proofs.market import best_attempt
 from cotenant.verify.market import (
     GRID,
     Boxes,

@@ -72,7 +72,6 @@ def cp_sat(
     >>> print(result.status, round(result.objective, 3))
     optimal 4.0
     """
-    # the servers that an answer may need: those of a greedy one
     # 1. the servers that an answer better than a greedy one could use
     clock = Clock(time_limit)
     problem = presolve(instance)
@@ -137,22 +136,15 @@ def _hints(
     """CP-SAT hints (variable index -> value) of the greedy answer; None without one."""
     if greedy is None:
         return None
-    hints: dict[int, int] = {}
+    count = np.zeros((len(kind), problem.types), dtype=np.int64)
     for c in range(len(problem.price)):
-        places = np.flatnonzero(kind == c)
-        rows = greedy[0][greedy[1] == c]
-        if len(rows) > len(places):
+        servers, rows = np.flatnonzero(kind == c), greedy[0][greedy[1] == c]
+        if len(rows) > len(servers):
             return None
-        rows = rows[np.argsort(-rows[:, 0], kind="stable")]
-        for index, m in enumerate(places):
-            row = rows[index] if index < len(rows) else np.zeros(problem.types, dtype=np.int64)
-            hints[int(built.used[m])] = int(index < len(rows))
-            hints |= {
-                int(built.count[m, i]): int(row[i])
-                for i in range(problem.types)
-                if built.count[m, i] >= 0
-            }
-    return hints
+        count[servers[: len(rows)]] = rows[np.argsort(-rows[:, 0], kind="stable")]
+    index = np.concatenate([built.used, built.count[built.count >= 0]])
+    value = np.concatenate([count.any(axis=1), count[built.count >= 0]])
+    return dict(zip(index.tolist(), value.tolist(), strict=True))
 
 
 __all__ = ["cp_sat"]

@@ -34,15 +34,8 @@ def volume_bound(problem: Reduced) -> int:
     best = 1
     for j in range(problem.demand.shape[1]):
         total = int(problem.demand[:, j] @ problem.request)
-        rows = zip(
-            problem.price.tolist(),
-            problem.capacity[:, j].tolist(),
-            problem.servers.tolist(),
-            strict=True,
-        )
-        offers = sorted(
-            (Fraction(price, room), price, room, number) for price, room, number in rows if room > 0
-        )
+        table = np.column_stack([problem.price, problem.capacity[:, j], problem.servers])
+        offers = sorted((Fraction(row[0], row[1]), *row) for row in table.tolist() if row[1] > 0)
         cost = Fraction(0)
         for _, price, room, number in offers:
             used = min(Fraction(total, room), Fraction(number))

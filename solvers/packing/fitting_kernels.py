@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..compiled import compiled
+from ..heap_kernels import drop_first, push
 from .rule_arrays import Array, Room, RuleArrays
 
 BLOCK = 256
@@ -41,9 +42,8 @@ def can(rules: RuleArrays, room: Room, i: int, m: int) -> bool:
     c = room.kind[m]
     if room.vms[m, i] >= rules.most[i, c]:
         return False
-    for j in range(rules.demand.shape[1]):
-        if rules.demand[i, j] > room.free[m, j]:
-            return False
+    if not fits(rules.demand, i, room.free, m):
+        return False
     for index in range(rules.group_start[i], rules.group_start[i + 1]):
         group = rules.group_item[index]
         if room.group_count[m, group] >= rules.group_most[group]:
@@ -137,31 +137,6 @@ def _opened(rules: RuleArrays, room: Room, i: int, preference: Array, used: int)
 
 
 @compiled
-def _sort(room: Array, slack: Array, found: int) -> None:
-    """Sort the first `found` servers and their slack by increasing slack, stably.
-
-    A stable merge sort, runs of 1, 2, 4... joined in turn: numba takes longer to compile its own
-    `argsort` than all else here.
-    """
-    servers, values = np.empty_like(room), np.empty_like(slack)
-    width = 1
-    while width < found:
-        for begin in range(0, found, 2 * width):
-            a, middle = begin, min(begin + width, found)
-            b, end = middle, min(begin + 2 * width, found)
-            for k in range(begin, end):
-                if b == end or (a < middle and slack[a] <= slack[b]):
-                    servers[k], values[k] = room[a], slack[a]
-                    a += 1
-                else:
-                    servers[k], values[k] = room[b], slack[b]
-                    b += 1
-        for k in range(found):
-            room[k], slack[k] = servers[k], values[k]
-        width *= 2
-
-
-@compiled
 def place_runs(
     rules: RuleArrays,
     room: Room,
@@ -185,7 +160,7 @@ def place_runs(
     # unpacked once: each array taken out of a tuple costs two atomic counts
     demand, kind, free = rules.demand, room.kind, room.free
     used, placed, todo = 0, 0, number.copy()
-    able = np.empty(len(kind), dtype=np.int64)
+    able = np.empty(len(kind), dtype=np.int64)  # a heap of servers, by slack, then by number
     slack = np.empty(len(kind))
     while True:
         before = placed
@@ -208,20 +183,18 @@ def place_runs(
                             if free_share >= slack[0]:
                                 continue
                             found = 0
-                    able[found] = m
-                    slack[found] = free_share
+                    push(slack, able, 0, found, free_share, m)
                     found += 1
                     if mode == FIRST and found >= wanted:
                         break
-                if mode == BEST:
-                    _sort(able, slack, found)
                 if mode == RANDOM and found > 0:
                     able[0] = able[int(draw[placed] * found)]
                 # 2. fill them in this order, then new ones
                 index, chosen = 0, 0
                 while todo[run] > 0 and (plain or index == 0):
                     if index < found:
-                        chosen = able[index]
+                        chosen = able[0]
+                        drop_first(slack, able, 0, found - index - 1)
                     else:
                         chosen = _opened(rules, room, i, preference, used)
                         if chosen < 0:

@@ -357,6 +357,8 @@ def presolve(
     def renumbered(group: Iterable[int]) -> tuple[int, ...]:
         return tuple(sorted({merged[i] for i in group if i in merged}))
 
+    ends = [(merged[i], merged[j]) for i, j in rules.apart if i in merged and j in merged]
+    pairs = {(min(pair), max(pair)) for pair in ends}
     available = [instance.server_count[list(group)].sum() for group in kinds]
     return Reduced(
         demand=demand,
@@ -370,15 +372,7 @@ def presolve(
         most=most,
         limits=tuple((renumbered(group), n) for group, n in limits),
         zone_limits=tuple((renumbered(group), n) for group, n in zone_limits),
-        apart=tuple(
-            sorted(
-                {
-                    (min(merged[i], merged[j]), max(merged[i], merged[j]))
-                    for i, j in rules.apart
-                    if i in merged and j in merged
-                }
-            )
-        ),
+        apart=tuple(sorted(pairs)),
         spreads=tuple((renumbered(group), skew, zones) for group, skew, zones in spreads),
         zone=rules.zone[first],
         zones=len(rules.zones),

@@ -18,7 +18,8 @@ from ...verify.market import Boxes, Market
 from ...verify.reading import Refused
 from ..market.utilitarian import weighted_optimum
 from . import Claimed, Task, checked_proof
-from .market_cores import ATTEMPTS, box_tree, points
+from .market import ATTEMPTS, points
+from .nash_tree import box_tree
 from .rounding import on_grid
 
 _WEIGHT = 2**40  # of the largest weight

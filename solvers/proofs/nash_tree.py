@@ -1,23 +1,58 @@
-"""Proofs of the maximum Nash welfare with integer cores: a tree of boxes with linear bounds.
+"""Trees over boxes of integer cores, and the tree that proves the maximum Nash welfare.
 
-What a leaf proves stands above `market_nash_welfare` in the verifier.
+What a leaf of it proves stands above `market_nash_welfare` in the verifier.
 """
 
 from __future__ import annotations
 
 import heapq
 import math
+from collections.abc import Callable
 from typing import Any
 
 from ...verify.logarithms import GRID
-from ...verify.market import Boxes, Market
+from ...verify.market import Boxes, Conditions, Market
 from ...verify.reading import Refused
+from ..outcome import Clock
 from . import Task, patience
-from .market_cores import box_tree
 
 MOST_NODES = 5_000
 ENOUGH = 1e-9
 """By how much the logarithm of the welfare may be above the answer's where a box is closed."""
+
+
+def box_tree(
+    boxes: Boxes,
+    goals: Conditions,
+    clock: Clock,
+    most_nodes: int,
+    look: Callable[[list[int], list[int]], dict[str, Any] | tuple[int, int] | None],
+) -> list[Any] | None:
+    """Nodes of a proof tree over boxes of cores; None if a box stays open or time or nodes run out.
+
+    `look` gives of a box, which is the least and the most of each job, its leaf, or the job and the
+    cores at which it is split, or None where it stays open.
+    """
+    stack, nodes = [boxes.root()], list[Any]()
+    while stack:
+        if clock.expired or len(nodes) > most_nodes:
+            return None
+        least, most = stack.pop()
+        if not boxes.squeeze(least, most, goals):
+            nodes.append([])
+            continue
+        node = look(least, most)
+        if node is None:
+            return None
+        if isinstance(node, dict):
+            nodes.append(node)
+            continue
+        job, at = node
+        above, below = list(least), list(most)
+        above[job], below[job] = at + 1, at
+        nodes.append([job, at])
+        stack += [(above, most), (least, below)]
+    return nodes
 
 
 def nash_tree(task: Task, market: Market) -> list[Any] | None:

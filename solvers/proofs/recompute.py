@@ -1,14 +1,17 @@
-"""Proofs by recomputation: REF, fluid bounds of schedules, and the play of FUGA."""
+"""Proofs by recomputation or by steps that the search stored: REF, fluid bounds of schedules, the
+play of FUGA, slices of quanta, and peaks and server-times (`verify.lifetimes`).
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from typing import Any
 
-from ...instances.problem.proof import Proof
+from ...instances.problem.proof import Proof, multipliers
+from ...instances.quanta import Slices
 from ...instances.scheduling.instance import Schedule
 from . import Claimed, Task, strongest_proof
-from .rounding import option
+from .rounding import option, over_common
 from .schedule_prices import machine_time_steps
 
 STEP: dict[str, Any] = {"kind": "recompute"}
@@ -70,3 +73,18 @@ def _of_game(task: Task) -> Proof:
         if value is not None and value != float("inf")
     }
     return strongest_proof(task, [[STEP]], options=options)
+
+
+def stored_steps(task: Task) -> Proof:
+    """Proof of `min-peak` and `hindsight` by the steps in the method's certificate."""
+    certificate = task.outcome.certificate
+    steps = certificate.get("search", certificate).get("steps", ())
+    return strongest_proof(task, [steps])
+
+
+def greedy_slices(task: Task) -> Proof:
+    """Proof of `horizon` and `leximin` of quanta: fractional slices, which give the bound too."""
+    assert isinstance(task.outcome.solution, Slices)
+    rows = task.outcome.solution.exact()
+    witness = {"slices": [multipliers(*over_common(row)) for row in rows]}
+    return strongest_proof(task, [[{"kind": "greedy"}]], witness=witness)

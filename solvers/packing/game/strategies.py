@@ -18,6 +18,7 @@ from ....instances.packing.instance import Floats, Integers, Packing, Placement
 from ....instances.problem.errors import InvalidOption
 from ....instances.problem.option_types import Above, AtLeast, validate_options
 from ....instances.problem.quantities import as_written
+from ...distinct_rows import distinct_rows
 from ...outcome import Outcome, Status, Stop
 from ..fixed_servers import UNCAPPED, combinations, fixed_cluster
 from .radicals import MOST_DIGITS
@@ -352,18 +353,13 @@ def utilities(game: Game, choice: Integers) -> tuple[float, list[float]]:
     """
     instance = game.instance
     variance = game.fair.variance(choice.sum(axis=0), game.alpha)
-    rows, row_of_player = np.unique(
-        np.column_stack([game.kind, choice @ instance.demand]), axis=0, return_inverse=True
-    )
-    uneven = [
-        math.sqrt(
-            squared_skewness(instance.capacity[c], instance.initial_capacity[c], np.array([load]))[
-                0
-            ]
-        )
-        for c, *load in rows.tolist()
-    ]
-    return variance, [-variance - uneven[row] for row in row_of_player.ravel().tolist()]
+    load = choice @ instance.demand
+    first, row_of_player = distinct_rows(np.column_stack([game.kind, load]))
+    uneven = []
+    for p, c in zip(first, game.kind[first], strict=True):
+        free, start = instance.capacity[c], instance.initial_capacity[c]
+        uneven.append(math.sqrt(squared_skewness(free, start, load[[p]])[0]))
+    return variance, [-variance - uneven[row] for row in row_of_player.tolist()]
 
 
 def played(game: Game, choice: Integers, stop: Stop, facts: dict[str, Any]) -> Outcome:

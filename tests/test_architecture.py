@@ -475,7 +475,7 @@ def test_public_functions_and_classes_have_a_docstring() -> None:
 
 
 BUDGET = {
-    "solvers": (38_622, 25_305),
+    "solvers": (38_510, 25_221),
     "analysis": (19_166, 12_979),
     "instances": (20_879, 13_847),
     "models": (5_101, 3_190),
@@ -485,7 +485,7 @@ BUDGET = {
     "cluster": (12_657, 8_706),
     "papers": (5_855, 4_267),
     "cli": (3_479, 2_378),
-    "tests": (44_843, 35_501),
+    "tests": (44_836, 35_495),
     "benchmarks": (6_948, 5_380),
 }
 """Lines of each layer's Python files, and those of code (without blanks, comments and docstrings):

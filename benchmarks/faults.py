@@ -38,12 +38,12 @@ DRAWN = {
     "cluster/measure/*.py cluster/run/*.py": "running_queue running_measure "
     "running_run_given running_given running_processes",
     "baselines/**/*.py": "contract accelerators_policies admission_schemes colocation_baselines "
-    "groups_policies market_rivals numa_simulation packing_arrivals packing_services quanta "
+    "groups_policies market_rivals numa_simulation packing_instance packing_services quanta "
     "scheduling_ref",
     "cli/*.py": "cli mistakes running_measure bounds measures "
     "proofs_frame advice advice_fit advice_page advice_safe",
     "instances/*/*formats.py instances/*/*reader.py instances/problem/[cdfrt]*.py "
-    "instances/scheduling/[klsu]*.py": "reading files mistakes answer_table",
+    "instances/scheduling/[klsu]*.py": "reading files mistakes checks",
 }
 """Files from which faults are drawn, and tests that are tried after those that name the module."""
 
@@ -62,7 +62,7 @@ FAULTS = r"""
 + return before - as_written(new) >= least
 
 @ instances/colocation/objective.py: slack compares each level of bandwidth with itself
-? colocation_fair::test_fair_integer_program_equals_enumeration
+? colocation_stable::test_fair_integer_program_equals_enumeration
 - float((below - least[1:]).max(initial=0.0))
 + float((below - least[:-1]).max(initial=0.0))
 
@@ -122,7 +122,7 @@ FAULTS = r"""
 + return with_waiting(plan, number + 1)
 
 @ instances/accelerators/feasible.py: a pair is one job of its type
-? accelerators::test_infeasible_time_shares_are_refused
+? checks::test_check_names_the_broken_rule_of_an_infeasible_answer
 - share, share[pair], -limit
 + share, 0 * share[pair], -limit
 
@@ -182,17 +182,17 @@ FAULTS = r"""
 + total += (end - start) * (2 * t - start - end - 1) // 2
 
 @ instances/numa/bounds.py: a megabyte has 2**20 bytes
-? numa_instance::test_link_energy_follows_from_local_service_time
+? numa_analysis::test_link_energy_follows_from_local_service_time
 - BITS_PER_MEGABYTE = 8e6
 + BITS_PER_MEGABYTE = 8.0 * 2**20
 
 @ instances/numa/feasible.py: a processor may be given the work of all of them
-? numa_instance::test_overloaded_flow_is_refused
+? numa_analysis::test_overloaded_flow_is_refused
 - if (work > instance.cores * (1 + ROUNDING)).any():
 + if (work > instance.all_cores * (1 + ROUNDING)).any():
 
 @ instances/problem/emitted.py: a cell that begins with @ is left as it is
-? advice_reading::test_plan_csv_cells_are_not_formulas
+? advice_inputs::test_plan_csv_cells_are_not_formulas
 - tuple("=+-@
 + tuple("=+-
 
@@ -222,17 +222,17 @@ FAULTS = r"""
 + if kind.json.hidden or value is None or isinstance(value, bool):
 
 @ models/colocation/stable.py: both types of a pair may have agents who would leave
-? colocation_models::test_programs_over_types_equal_enumeration
+? colocation_stable::test_programs_over_types_equal_enumeration
 - 1.0, (flag[a, c], 1.0), (flag[c, a], 1.0), (np.maximum(beside[a, c], 0), joins)
 + 2.0, (flag[a, c], 1.0), (flag[c, a], 1.0), (np.maximum(beside[a, c], 0), joins)
 
 @ models/colocation/stable.py: blocking pairs within a type are counted W (W + 1) / 2
-? colocation_models::test_programs_over_types_equal_enumeration
+? colocation_stable::test_programs_over_types_equal_enumeration
 - np.ones(len(own)), -np.ones(len(own))])
 + np.ones(len(own)), np.ones(len(own))])
 
 @ models/colocation/fair.py: a mean is compared with the largest of its own bandwidth
-? colocation_fair::test_fair_integer_program_equals_enumeration
+? colocation_stable::test_fair_integer_program_equals_enumeration
 - (several, highest[level[above_first] - 1], -each[above_first]),
 + (several, highest[level[above_first]], -each[above_first]),
 
@@ -302,7 +302,7 @@ FAULTS = r"""
 + each
 
 @ solvers/colocation/stable_routes.py: that some number of pairs is too few proves two more
-? colocation_fair::test_negative_decision_for_two_blocking_pairs_proves_three
+? colocation_stable::test_negative_decision_for_two_blocking_pairs_proves_three
 - search.raise_bound(most + 1, f"
 + search.raise_bound(most + 2, f"
 
@@ -367,7 +367,7 @@ FAULTS = r"""
 + _SIDE = 0.95
 
 @ solvers/market/guaranteed.py: only an allocation twice as fair replaces the fairest one
-? market_guaranteed::test_guaranteed_search_finds_allocation_fairer_than_endowments
+? market_rivals::test_guaranteed_search_finds_allocation_fairer_than_endowments
 - if one.index > self.fairest.index:
 + if one.index > 2 * self.fairest.index:
 
@@ -412,7 +412,7 @@ FAULTS = r"""
 + cost += row[m] * max(paid)
 
 @ verify/scheduling.py: a job is priced at its release only
-? proofs_scheduling::test_bound_at_time_prices_equals_the_best_start_of_each_job
+? scheduling_ref::test_bound_at_time_prices_equals_the_best_start_of_each_job
 - for s in starts if release < s < self.horizon
 + for s in starts if release < s < 0
 
@@ -442,7 +442,7 @@ FAULTS = r"""
 + self.broken += []
 
 @ analysis/run/gaps.py: of several bounds the weakest counts
-? compare::test_gaps_use_best_of_several_bounds
+? measures::test_gaps_use_best_of_several_bounds
 - (max if sense == "min" else min)(bounds[name], bound)
 + (min if sense == "min" else max)(bounds[name], bound)
 
@@ -462,7 +462,7 @@ FAULTS = r"""
 + number[value <= TOLERATED]
 
 @ cluster/state/state.py: pods of different host ports are merged
-? advice_reading advice
+? advice_inputs advice
 - "name": "it tells pods apart, not kinds",
 + "ports": "", "name": "it tells pods apart, not kinds",
 
@@ -587,7 +587,7 @@ FAULTS = r"""
 + abs(near[0] - begin) > 48 * FRESH
 
 @ baselines/quanta.py: a user gets a slice more than its fair share
-? quanta::test_invalid_quanta_instances_and_answers_are_refused
+? quanta::test_quanta_read_from_csv_get_strict_shares
 - np.minimum(instance.demand, instance.share)
 + np.minimum(instance.demand, instance.share + 1)
 
@@ -597,17 +597,17 @@ FAULTS = r"""
 + guaranteed = int(alpha * instance.share - 1e-9)
 
 @ baselines/accelerators/queues.py: a job takes one device, whatever its workers
-? accelerators_policies::test_fifo_job_of_two_workers_takes_two_devices
+? accelerators_analysis::test_fifo_job_of_two_workers_takes_two_devices
 - room[kind] -= instance.workers[job]
 + room[kind] -= 1
 
 @ baselines/accelerators/queues.py: the job submitted last is the first of the queue
-? accelerators_policies::test_fifo_gives_free_devices_to_earliest_jobs
+? accelerators_analysis::test_fifo_gives_free_devices_to_earliest_jobs
 - np.argsort(-instance.elapsed[order], kind="stable")
 + np.argsort(instance.elapsed[order], kind="stable")
 
 @ baselines/accelerators/shares.py: pairs have all of their time though devices are left
-? accelerators_policies::test_gandiva_pair_time_is_capped_by_its_jobs
+? accelerators_analysis::test_gandiva_pair_time_is_capped_by_its_jobs
 - part /= np.maximum(part.sum(axis=1, keepdims=True), 1.0)
 + part /= part.sum(axis=1, keepdims=True)
 

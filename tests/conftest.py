@@ -18,12 +18,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, settings
 from support.browser import shared_browser, without_scripts
-from support.messages import (
-    collected,
-    pytest_addoption,
-    pytest_runtest_call,
-    pytest_sessionfinish,
-)
+from support.messages import collected, pytest_addoption, pytest_runtest_call, pytest_sessionfinish
 from support.oracles import colocation as brute_force
 from support.oracles import packing as packing_brute_force
 
@@ -74,7 +69,7 @@ QUICK_SEEDS = 2
 """Random tests run with so many seeds every time, and with the others among the slow tests."""
 
 FIRST = (
-    "test_verify_result", "test_engines", "test_interrupts", "test_cluster", "test_isolation", "test_workers",
+    "test_verify_result", "test_engines", "test_interrupts", "test_cluster", "test_packaging", "test_workers",
     "test_architecture", "test_report_browser", "test_running_processes", "test_reproduction", "test_docs",
     "test_cli", "test_proofs_packing", "test_colocation_solvers", "test_packing_constrained",
     "test_admission_exact",

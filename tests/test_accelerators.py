@@ -22,7 +22,6 @@ from cotenant.instances.accelerators import Accelerators, TimeShares
 from cotenant.instances.accelerators.formats import gavel
 from cotenant.instances.accelerators.measures import entitlements, required_steps, throughputs
 from cotenant.instances.problem.errors import (
-    InfeasibleSolution,
     InvalidFile,
     InvalidInstance,
     InvalidOption,
@@ -53,41 +52,6 @@ def tiny() -> Accelerators:
     found = cotenant.read("accelerators/tiny")
     assert isinstance(found, Accelerators)
     return found
-
-
-@pytest.mark.parametrize(
-    "changes",
-    [
-        {"throughput": [[4, 2], [0, 0]]},
-        {"throughput": [[4, 2], [3, 1e-12]]},
-        {"workers": [1, 2]},
-        {"count": [0, 0]},
-        {"devices": [0, 0]},
-        {"steps": None, "deadline": [10, 10]},
-    ],
-)
-def test_accelerators_with_invalid_fields_are_refused(changes: dict[str, object]) -> None:
-    with refused(InvalidInstance):
-        tiny().replace(**changes)
-
-
-@pytest.mark.parametrize(
-    "rows",
-    [
-        [(0, -1, 0, 1.5)],
-        [(0, 0, 1, 0.5)],
-        [(0, -1, 0, np.nextafter(1, 2))],
-        [(0, -1, 0, 1), (0, -1, 1, 1), (0, 1, 0, 1e-15)],
-        [(0, 0, 0, 1), (0, -1, 1, 0.5)],
-        [(0, 2, 0, 0.5)],
-        [(0, 1, 2, 0.5)],
-        [(1, 1, 0, 0.1)],
-    ],
-)
-def test_infeasible_time_shares_are_refused(rows: list[tuple[int, int, int, float]]) -> None:
-    first, second, device, share = zip(*rows, strict=True)
-    with refused(InfeasibleSolution):
-        cotenant.check(tiny(), TimeShares(first, second, device, share))
 
 
 @pytest.mark.parametrize("seed", seeds(20, 3))

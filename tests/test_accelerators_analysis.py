@@ -1,4 +1,6 @@
-"""Rounds of accelerator shares, price of fairness, pictures and published data."""
+"""Accelerator shares: FIFO, AlloX, Gandiva, POP and equal time shares; rounds, price of fairness,
+pictures and published data.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from scipy.optimize import linear_sum_assignment
 from support import terminal
 from support.measured import DATA
 from support.messages import refused
@@ -16,17 +19,19 @@ import cotenant
 from cotenant.analysis.accelerators.frontier import price_frontiers
 from cotenant.analysis.accelerators.pictures import record
 from cotenant.analysis.accelerators.rounds import whole_rounds
+from cotenant.baselines.accelerators import allox, fifo, gandiva, proportional
+from cotenant.baselines.accelerators.queues import _first, _places
+from cotenant.baselines.accelerators.shares import _divided, random_pairs
 from cotenant.instances.accelerators import Accelerators, TimeShares
 from cotenant.instances.accelerators.measures import envy, throughputs
 from cotenant.instances.problem.errors import InvalidFile, InvalidOption
 from cotenant.papers.gavel import figure_2
 from cotenant.papers.registry import experiment_named
+from cotenant.solvers.engines import solve_program
 
 
 @pytest.mark.parametrize("seed", seeds(80, 12))
-def test_accelerator_rounds_are_feasible_and_within_rounded_up_shares(
-    seed: int,
-) -> None:
+def test_accelerator_rounds_are_feasible_and_within_rounded_up_shares(seed: int) -> None:
     instance = drawn(seed, most_jobs=9)
     for method in ("max-min", "isolated"):
         shares = cotenant.solve(instance, method).solution
@@ -134,3 +139,132 @@ def test_gavel_log_of_other_jobs_is_refused(tmp_path: Path) -> None:
     log.write_text("[1, 2, 3, 4, 5]\n[{0: 1.0}]\n")
     with refused(InvalidFile):
         figure_2(throughputs=str(FILES["throughputs"]), jobs=str(FILES["jobs"]), log=str(log))
+
+
+def amounts(instance: Accelerators, solution: TimeShares) -> np.ndarray:
+    """(T, D) jobs alone at a time."""
+    found = np.zeros(instance.throughput.shape)
+    np.add.at(found, (solution.first, solution.device), solution.share)
+    return found
+
+
+def cluster(**fields: object) -> Accelerators:
+    given: dict[str, object] = {
+        "throughput": [[4.0, 2.0], [3.0, 3.0]], "count": [3, 2], "devices": [2, 1],
+        "steps": [8, 3], "elapsed": [0, 5],
+    }  # fmt: skip
+    return Accelerators(**(given | fields))  # type: ignore[arg-type]
+
+
+def test_fifo_gives_free_devices_to_earliest_jobs() -> None:
+    found = amounts(cluster(), fifo(cluster(), device="fastest"))
+    # both of the second type were submitted first: one kind is as fast as the other
+    assert found.tolist() == [[0, 1], [2, 0]]
+
+
+def test_fifo_queue_stops_at_first_job_without_device() -> None:
+    instance = cluster(workers=[1, 2], elapsed=[0, 5])
+    # the second job of two workers waits, and so do those behind it, with a device free
+    assert amounts(instance, fifo(instance)).sum() == 1
+
+
+def test_fifo_job_of_two_workers_takes_two_devices() -> None:
+    instance = cluster(count=[2, 1], workers=[1, 2])
+    assert amounts(instance, fifo(instance, device="fastest")).tolist() == [[0, 1], [1, 0]]
+
+
+def test_fifo_draws_among_device_kinds_with_free_devices() -> None:
+    rng = np.random.default_rng(0)
+    seen = {
+        tuple(map(tuple, amounts(cluster(), fifo(cluster(), rng=rng)).astype(int).tolist()))
+        for _ in range(20)
+    }
+    assert len(seen) > 1
+
+
+@pytest.mark.parametrize("seed", seeds(60, 12))
+def test_allox_minimizes_sum_of_completion_times(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    instance = Accelerators(
+        rng.integers(1, 9, (3, 2)), rng.integers(1, 4, 3), rng.integers(1, 3, 2),
+        steps=rng.integers(1, 30, 3),
+    )  # fmt: skip
+    jobs = np.repeat(np.arange(3), instance.count)
+    devices = np.repeat(np.arange(2), instance.devices)
+    assert instance.steps is not None
+    time = instance.steps[jobs, None] / instance.throughput[jobs][:, devices]
+    every = np.hstack([index * time for index in range(1, len(jobs) + 1)])
+    least = every[linear_sum_assignment(every)].sum()
+    places = _places(instance, instance.count, len(jobs))
+    point = solve_program(places.program).point
+    assert point is not None
+    number = point[: len(places.type)]
+    assert (number * places.place * places.time).sum() == pytest.approx(least)
+    running = _first(instance, places, np.round(number).astype(int))
+    assert 0 < running.sum() <= min(len(jobs), len(devices))
+
+
+def test_allox_runs_short_jobs_first() -> None:
+    instance = cluster(count=[5, 1], elapsed=[0, 0], devices=[1, 0])
+    assert amounts(instance, allox(instance, alpha=1.0)).tolist() == [[0, 0], [1, 0]]
+
+
+def test_allox_alpha_matches_only_a_share_of_the_jobs() -> None:
+    instance = cluster(count=[5, 1], elapsed=[9, 0], devices=[1, 0])
+    assert amounts(instance, allox(instance, alpha=0.5)).tolist() == [[1, 0], [0, 0]]
+
+
+def shared(loss: float = 0.2) -> Accelerators:
+    together = np.full((2, 2, 2), 1 - loss) * np.array([[4.0, 2.0], [3.0, 3.0]])[:, None]
+    return cluster(together=together, count=[4, 4])
+
+
+def test_gandiva_divides_the_cluster_among_random_pairs() -> None:
+    instance = shared()
+    answer = gandiva(instance, rng=np.random.default_rng(1))
+    assert (answer.second >= 0).all()
+    # four pairs on three devices: each has half of a device of the first kind, a quarter of the
+    # other
+    assert answer.share[answer.device == 0].sum() == pytest.approx(2)
+    assert answer.share[answer.device == 1].sum() == pytest.approx(1)
+
+
+def test_gandiva_pairs_no_jobs_if_devices_suffice() -> None:
+    instance = shared().replace(count=[1, 2])
+    assert gandiva(instance) == proportional(instance)
+
+
+def test_gandiva_pair_time_is_capped_by_its_jobs() -> None:
+    instance = shared().replace(devices=[4, 3], workers=[1, 2])
+    answer = gandiva(instance, rng=np.random.default_rng(1))
+    # four pairs have a quarter of seven devices each: too much for those of one worker
+    assert answer.share[answer.first == 0].sum() == pytest.approx(2)
+    assert answer.share[answer.first == 1].sum() == pytest.approx(2 * 7 / 4 / 2)
+
+
+def test_gandiva_redraws_pairs_that_lose_throughput() -> None:
+    bad = shared().replace(
+        together=[[[0.1, 0.1], [3, 2]], [[3, 3], [0.1, 0.1]]], count=[10, 10], devices=[2, 2]
+    )
+    rng = np.random.default_rng(0)
+    before = random_pairs(bad, rng)
+    after = random_pairs(bad, rng, redraws=20)
+    assert (before[:, 0] == before[:, 1]).sum() > (after[:, 0] == after[:, 1]).sum() == 0
+    assert np.bincount(after.ravel()).tolist() == [10, 10]
+
+
+def test_pop_of_one_part_is_max_min_and_more_parts_are_not_better() -> None:
+    instance = shared().replace(devices=[3, 3])
+    best = cotenant.solve(instance, "max-min").objective
+    assert cotenant.solve(instance, "POP", parts=1).objective == pytest.approx(best)
+    for seed in range(5):
+        assert cotenant.solve(instance, "POP", parts=3, seed=seed).objective <= best * (1 + 1e-9)
+    parts = np.array(_divided(np.array([5, 1, 3]), 4))
+    assert parts.sum(axis=0).tolist() == [5, 1, 3]
+    assert np.ptp(parts.sum(axis=1)) <= 1
+
+
+def test_proportional_time_is_equal_for_any_number_of_workers() -> None:
+    instance = cluster(workers=[1, 2], count=[2, 1], devices=[2, 2])
+    rates = throughputs(instance, proportional(instance))
+    assert rates.tolist() == pytest.approx([3, 3])

@@ -27,10 +27,7 @@ from cotenant.models.admission import assignment_program
 from cotenant.models.admission.readable import readable
 from cotenant.models.program import from_pyomo
 from cotenant.solvers.admission.columns import LIMITS, ColumnGeneration, ColumnLimits
-from cotenant.solvers.admission.local_search import (
-    local_search,
-    start_assignment,
-)
+from cotenant.solvers.admission.local_search import local_search, start_assignment
 from cotenant.solvers.admission.optimal import most_jobs, optimal
 from cotenant.solvers.admission.partial_assignment import most_possible
 from cotenant.solvers.admission.search import (

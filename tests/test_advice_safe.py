@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from support.advice_cases import resilience, spreads_over_nodes
 from support.advice_states import HOST, apart, node, pod, spread, state
-from support.advice_words import lines_of
+from support.advice_words import after_warnings
 from support.messages import approved, refused
 from support.seeds import ranges
 from support.terminal import run
@@ -50,10 +50,10 @@ def test_safe_finds_losable_node_and_unsafe_zone() -> None:
     )
     found = safe(state(*items))
     assert [loss.status for loss in found.steps] == [False, False, True, False, False]
-    approved("\n".join(lines_of(found)))
+    approved(after_warnings(found))
     more = state(*items, node("b3", 4, zone="b"))
     assert all(loss.status for loss in safe(more).steps if loss.kind == "node")
-    approved("\n".join(lines_of(safe(more, by=[HOST]))))
+    approved(after_warnings(safe(more, by=[HOST])))
 
 
 @pytest.mark.slow
@@ -111,7 +111,7 @@ def test_two_broken_rules_are_repaired_in_two_moves() -> None:
     assert (len(found.broken), len(found.plan.targets), found.left_broken) == (2, 2, ())
     assert found.plan.moves.bound == 2
     assert found.plan.freed == ()
-    approved("\n".join(lines_of(found)))
+    approved(after_warnings(found))
 
 
 def spread_pods(

@@ -176,11 +176,7 @@ def test_a_package_of_the_analysis_imports_only_from_packages_below_or_its_own()
             if PACKAGES.index(package) > PACKAGES.index(own):
                 up.append(f"{path.relative_to(ROOT)} ({own}) -> {module} ({package})")
     assert up == []
-    assert {
-        ("problems", "report"),
-        ("report", "run"),
-        ("run", "ground"),
-    } <= seen
+    assert {("problems", "report"), ("report", "run"), ("run", "ground")} <= seen
 
 
 def test_only_the_command_line_imports_the_papers() -> None:

@@ -189,9 +189,7 @@ def test_blossom_matching_of_few_agents_equals_networkx(cases: range) -> None:
 
 
 @pytest.mark.parametrize("machines", [4, 5, 6, 7])
-def test_optimal_pairing_keeps_limit_on_single_jobs_at_ties(
-    machines: int,
-) -> None:
+def test_optimal_pairing_keeps_limit_on_single_jobs_at_ties(machines: int) -> None:
     instance = Colocation(np.full((8, 8), 0.2), np.ones(8, dtype=int), machines=machines)
     equals(instance, by_networkx(instance))
 

@@ -19,11 +19,7 @@ from support.measured import DATA, needs_data
 from support.messages import refused
 
 import cotenant
-from cotenant.instances.colocation import (
-    ALPHA_MODES,
-    Colocation,
-    gains,
-)
+from cotenant.instances.colocation import ALPHA_MODES, Colocation, gains
 from cotenant.instances.colocation.formats import fair_co2, gavel, penalty_csv, slowdown_csv
 from cotenant.instances.colocation.generators import (
     WORKLOADS,
@@ -32,10 +28,7 @@ from cotenant.instances.colocation.generators import (
     random_preferences,
 )
 from cotenant.instances.colocation.stability import better_partners
-from cotenant.instances.problem import (
-    InvalidFile,
-    InvalidInstance,
-)
+from cotenant.instances.problem import InvalidFile, InvalidInstance
 from cotenant.instances.problem import datasets as data
 from cotenant.models.colocation import gain_sets
 

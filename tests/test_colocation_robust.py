@@ -147,9 +147,7 @@ def test_robust_alpha_at_time_limit_returns_bounds(engines: Callable[..., None])
     assert (found.status, found.stop) == (Status.FEASIBLE, Stop.INTERRUPTED)
 
 
-def test_robust_bound_contradicted_by_pairing_is_withdrawn(
-    engines: Callable[..., None],
-) -> None:
+def test_robust_bound_contradicted_by_pairing_is_withdrawn(engines: Callable[..., None]) -> None:
     """HiGHS, made to say no where there is a pairing, is not believed against CP-SAT."""
     instance = measured(1)
 

@@ -459,9 +459,7 @@ def run_as(method: catalog.Method, function: Callable[..., Outcome], instance: I
 
 @pytest.mark.sampled(3)
 @pytest.mark.parametrize("method", STARTED, ids=lambda method: f"{method.problem}-{method.name}")
-def test_policy_answer_replaces_missing_answer_of_method(
-    method: catalog.Method,
-) -> None:
+def test_policy_answer_replaces_missing_answer_of_method(method: catalog.Method) -> None:
     instance, starts = asked(method)
     assert starts.best is not None
     every = [

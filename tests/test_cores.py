@@ -72,9 +72,7 @@ def test_number_of_cores_respects_cgroup_quota(tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("sixteen")
-def test_parallel_processes_divide_the_cores(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_parallel_processes_divide_the_cores(monkeypatch: pytest.MonkeyPatch) -> None:
     assert {sharing(1)[name] for name in (VARIABLE, *THREADS)} == {"16"}
     monkeypatch.setenv("OMP_NUM_THREADS", "2")
     monkeypatch.setenv("NUMBA_NUM_THREADS", "9")

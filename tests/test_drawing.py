@@ -152,9 +152,7 @@ boxes = st.lists(st.tuples(st.floats(0, 300), st.floats(0, 200)), min_size=1, ma
 @pytest.mark.slow
 @settings(max_examples=50)
 @given(boxes)
-def test_point_labels_stay_in_frame_at_constant_size(
-    points: list[tuple[float, float]],
-) -> None:
+def test_point_labels_stay_in_frame_at_constant_size(points: list[tuple[float, float]]) -> None:
     sizes = [(30.0, 9.0)] * len(points)
     found = label_places(points, sizes, (-40.0, -20.0, 340.0, 220.0))
     assert all(

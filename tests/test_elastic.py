@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from fractions import Fraction
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -17,7 +16,7 @@ from support.strategies import elastic
 import cotenant
 from cotenant.analysis.elastic.rounds import play_rounds
 from cotenant.instances.elastic import Configured, Elastic, carried, elastic_csv, random
-from cotenant.instances.problem.errors import InfeasibleSolution, InvalidFile, InvalidInstance
+from cotenant.instances.problem.errors import InvalidFile
 from cotenant.solvers import elastic as solver
 from cotenant.solvers.outcome import Clock, Status
 
@@ -91,23 +90,6 @@ def test_elastic_unproved_max_min_level_is_refused() -> None:
     proof = proved(cotenant.read("elastic/tiny"), "max-min")
     proof.refuses(put("steps", 0, "least", to="5/2"))
     proof.refuses(put("steps", 0, "least", to="2"))
-
-
-@pytest.mark.parametrize("change", [{"workers": [1, 5]}, {"workers": [1, 1]}, {"count": [0]}])
-def test_invalid_elastic_instances_name_the_field(change: dict[str, Any]) -> None:
-    fields = {"utility": [[1.0, 2.0]], "devices": [4], "kind": [0, 0], "workers": [1, 2]}
-    with refused(InvalidInstance):
-        Elastic(**(fields | change))  # type: ignore[arg-type]
-
-
-@pytest.mark.parametrize(
-    "rows",
-    [([4], [0], [1]), ([0], [5], [1]), ([0], [0], [0]), ([0, 0], [0, 0], [1, 1]),
-     ([0, 0], [0, 1], [1, 1]), ([0, 1], [2, 2], [1, 1])],
-)  # fmt: skip
-def test_invalid_elastic_answers_name_the_rule(rows: Any) -> None:
-    with refused(InfeasibleSolution):
-        cotenant.check(cotenant.read("elastic/tiny"), Configured(*rows))
 
 
 TABLE = "job,kind,devices,utility\na,x,1,2\na,x,2,3\nb,y,1,1.5\n"

@@ -17,7 +17,9 @@ from support.messages import refused
 import cotenant
 from cotenant.instances.accelerators import Accelerators
 from cotenant.instances.colocation import Colocation
+from cotenant.instances.elastic import Elastic
 from cotenant.instances.groups import Groups
+from cotenant.instances.lifetimes import Lifetimes
 from cotenant.instances.packing import Packing
 from cotenant.instances.packing.placement_constraints import Limit, Spread
 from cotenant.instances.packing.services import Service
@@ -230,6 +232,21 @@ PACKING = Packing([[4, 8], [6, 6]], [[1, 2], [3, 1]], [2.0, 1.0], [np.inf, 2.0])
 CURVES = {"pressure": [1, 2], "knots": [0, 1], "sensitivity": [[0, 0.1], [0, 0.1]]}
 LOG = {"organization": [0, 0, 1], "release": [0, 0, 1], "processing": [3, 2, 4]}
 JOBS = Scheduling([1, 1], **LOG, horizon=8)
+PARALLEL = Scheduling([2, 2], [0, 0, 1, 1], [0, 0, 0, 1], [3, 2, 4, 2], 9, processors=[2, 3, 1, 4])
+RULED = Packing([[8]] * 3, [[2], [3], [1]], [3, 2, 2], [2, 2, 1], zone=("east", "west", ""))
+CARDS = Packing(
+    [[16, 64], [32, 128]], [[4, 8], [2, 4], [1, 1], [3, 3]], request=[3, 6, 4, 2], servers=[2, 1],
+    partial=True, cards=[2, 4], card_model=["T4", "V100"], card_units=100,
+    card_demand=[2, 1, 0, 0], card_share=[0, 0, 60, 40],
+)  # fmt: skip
+SERVICES = Packing(
+    [[7, 8]], [[1, 1], [3, 4], [4, 4]],
+    services=[Service((0, 1), (10, 35), 101, "web"), Service((2,), (9,), 20, "search")],
+    names=("web 1g", "web 3g", "search 4g"),
+)  # fmt: skip
+ACCELERATORS = cotenant.read("accelerators/tiny")
+ELASTIC = Elastic([[1.0, 2.0]], [4], [0, 0], [1, 2])
+LIFETIMES = cotenant.read("lifetimes/tiny", Lifetimes)
 
 RULES: list[tuple[Instance[Any], dict[str, Any]]] = [
     (COLOCATION, {"count": [0, 0]}),
@@ -273,6 +290,51 @@ RULES: list[tuple[Instance[Any], dict[str, Any]]] = [
     (JOBS, {"machines": [10**9, 1]}),
     (JOBS, {"horizon": 2**31}),
     (JOBS, {"processing": [2**61, 2, 4]}),
+    (PARALLEL, {"processors": [2, 5, 1, 4]}),
+    (PARALLEL, {"processors": None, "speed": [1, 2]}),
+    (PARALLEL, {"speed": [1, 2, 1, 1]}),
+    (PARALLEL, {"processing": [2**61, 1, 1, 1]}),
+    (RULED, {"allowed": [[True] * 3]}),
+    (RULED, {"allowed": [[False] * 3, [True] * 3, [True] * 3]}),
+    (RULED, {"apart": [[1, 1]]}),
+    (RULED, {"skew": [1, 1, 1], "zone": ()}),
+    (RULED, {"limits": [{"types": [0, 0], "most": 1}]}),
+    (RULED, {"limits": [{"types": [0], "most": 1, "within": "zone"}], "zone": ()}),
+    (RULED, {"spreads": [{"types": [0], "skew": 1, "zones": ["north"]}]}),
+    (RULED, {"placed": [[5, 0, 1]]}),
+    (RULED, {"placed": [[0, 0, 0]]}),
+    (RULED, {"placed": [[0, 1, 3]]}),
+    (RULED, {"placed": [[0, 1, 1], [0, 1, 1]]}),
+    (RULED, {"placed": [[0, 0, 1]], "servers": None}),
+    (CARDS, {"cards": None}),
+    (CARDS, {"cards": None, "card_demand": None, "card_share": None}),
+    (CARDS, {"card_share": [0, 0, 100, 40]}),
+    (CARDS, {"card_demand": [2, 1, 1, 0]}),
+    (CARDS, {"card_demand": [5, 1, 0, 0]}),
+    (CARDS, {"cards": [0, 0], "card_demand": None}),
+    (CARDS, {"cards": [2**52, 1]}),
+    (CARDS, {"cards": [-1, 2]}),
+    (CARDS, {"card_units": 0}),
+    (SERVICES, {"services": [{"types": [0], "rates": [1, 2], "rate": 3}]}),
+    (SERVICES, {"services": [{"types": [0], "rates": [0], "rate": 3}]}),
+    (SERVICES, {"services": [{"types": [0], "rates": [1], "rate": 1}] * 2}),
+    (SERVICES, {"request": [1, np.inf, np.inf]}),
+    (SERVICES, {"most_per_server": [1, 1, 1]}),
+    (SERVICES, {"partial": True}),
+    (ACCELERATORS, {"throughput": [[4, 2], [0, 0]]}),
+    (ACCELERATORS, {"throughput": [[4, 2], [3, 1e-12]]}),
+    (ACCELERATORS, {"workers": [1, 2]}),
+    (ACCELERATORS, {"count": [0, 0]}),
+    (ACCELERATORS, {"devices": [0, 0]}),
+    (ACCELERATORS, {"steps": None, "deadline": [10, 10]}),
+    (ELASTIC, {"workers": [1, 5]}),
+    (ELASTIC, {"workers": [1, 1]}),
+    (ELASTIC, {"count": [0]}),
+    (cotenant.read("quanta/tiny"), {"demand": [[0, 0]], "share": 1, "names": ()}),
+    (cotenant.read("quanta/tiny"), {"share": 0}),
+    (LIFETIMES, {"end": LIFETIMES.start}),
+    (LIFETIMES, {"capacity": [1, 8]}),
+    (LIFETIMES, {"demand": [[0, 0], [2, 4], [2, 6]]}),
 ]
 """What is wrong with fields that each have what they are declared to have."""
 
@@ -299,6 +361,11 @@ def test_inconsistent_fields_are_refused_in_python_and_file(place: int, tmp_path
         re.escape(str(tmp_path / "x.json")) + r"(, line \d+)?: " + re.escape(str(caught.value)),
         str(again.value),
     )
+
+
+def test_record_without_an_entry_is_refused_with_its_entries() -> None:
+    with refused(InvalidInstance):
+        SERVICES.replace(services=[{"types": [0], "rates": [1]}])
 
 
 def test_instance_shares_memory_only_with_read_only_arrays() -> None:

@@ -21,10 +21,7 @@ from cotenant.solvers.outcome import Clock, Outcome, Status, Stop
 
 
 def point(
-    limit: float | None,
-    value: float | None,
-    bound: float | None,
-    status: Status = Status.FEASIBLE,
+    limit: float | None, value: float | None, bound: float | None, status: Status = Status.FEASIBLE
 ) -> PricePoint:
     return PricePoint(limit, value, bound, None if value is None else limit, status)
 
@@ -160,11 +157,7 @@ def test_interrupted_frontier_status_is_not_optimal() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("problem", "name"),
-    [
-        ("colocation", "cooper-1000"),
-        ("admission", "hines-romano-I"),
-        ("market", "groups-100"),
-    ],
+    [("colocation", "cooper-1000"), ("admission", "hines-romano-I"), ("market", "groups-100")],
 )
 def test_interrupted_frontier_keeps_points_and_is_rerun(
     problem: str, name: str, engines: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Any
@@ -195,9 +188,7 @@ def test_interrupted_frontier_keeps_points_and_is_rerun(
     assert [entry["stop"] for entry in again.rows if entry["kind"] == "frontier"] == ["finished"]
 
 
-def test_unfinished_admission_frontier_uses_program_bound(
-    engines: Any,
-) -> None:
+def test_unfinished_admission_frontier_uses_program_bound(engines: Any) -> None:
     from cotenant.instances.admission import Admission
 
     instance = Admission([[2], [0]], [2, 2], [[1.0], [2.0]])  # type: ignore[arg-type]

@@ -45,9 +45,7 @@ LINUX = pytest.mark.skipif(sys.platform != "linux", reason="elsewhere address sp
     "arguments",
     [["solve", "colocation/tiny", "-m", "stable"], ["compare", "colocation/tiny", "-m", "GR"]],
 )
-def test_memory_limit_below_libraries_is_refused_first(
-    arguments: list[str],
-) -> None:
+def test_memory_limit_below_libraries_is_refused_first(arguments: list[str]) -> None:
     """Under `ulimit -v 400000` a library asked for its buffers for ever, and nothing but SIGKILL
     ended it.
     """

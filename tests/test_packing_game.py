@@ -215,9 +215,7 @@ def test_fuga_with_more_than_16_bits_of_strategies_fills_server() -> None:
     assert fuga(instance, eta=33_000).solution.totals(1).tolist() == [33_000]
 
 
-def test_joint_optimum_with_coarse_rounding_stops_with_gap(
-    monkeypatch,
-) -> None:
+def test_joint_optimum_with_coarse_rounding_stops_with_gap(monkeypatch) -> None:
     monkeypatch.setattr(joint, "scale", lambda *_, **__: 1e-4)
     instance = Packing(capacity=[[1003]], servers=[10], demand=[[100]])
     outcome = joint_optimum(instance)

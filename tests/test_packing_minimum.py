@@ -218,9 +218,7 @@ def middling(bound: int = 5) -> PortfolioState:
     return searching(problem, prices, bound=bound)
 
 
-def test_engine_without_answer_gives_no_bound(
-    engines: Callable[..., None],
-) -> None:
+def test_engine_without_answer_gives_no_bound(engines: Callable[..., None]) -> None:
     nothing = SimpleNamespace(
         status=Status.UNKNOWN, stop=Stop.TIME_LIMIT, point=None, values=None, bound=None
     )
@@ -480,11 +478,7 @@ def cut_up(bins: int, resources: int, seed: int, **fields: object) -> Packing:
 
 @pytest.mark.parametrize("resources", [2, 3])
 @pytest.mark.parametrize(
-    "fields",
-    [
-        {},
-        {"capacity": [[63] * 3, [75] * 3], "servers": [3.0, np.inf], "cost": [2, 3]},
-    ],
+    "fields", [{}, {"capacity": [[63] * 3, [75] * 3], "servers": [3.0, np.inf], "cost": [2, 3]}]
 )
 def test_annealing_answer_is_feasible_and_below_first_fit(
     resources: int, fields: dict[str, list[object]]

@@ -20,11 +20,10 @@ from support.seeds import ranges
 
 import cotenant
 from cotenant import catalog
-from cotenant.instances.packing import Packing, Placement, check
+from cotenant.instances.packing import Packing, check
 from cotenant.instances.packing.mig import cards, layout, mig
 from cotenant.instances.packing.services import Service, covers
 from cotenant.instances.problem import (
-    InfeasibleSolution,
     InvalidFile,
     InvalidInstance,
     InvalidOption,
@@ -135,16 +134,9 @@ def test_method_without_services_support_refuses_services(name: str) -> None:
         method.resolve()(few)
 
 
-def test_answer_below_service_rate_is_refused() -> None:
-    with refused(InfeasibleSolution):
-        check(TWO, Placement([[0, 1, 1], [0, 1, 1], [0, 0, 1]], [0, 0, 0]))  # type: ignore[arg-type]
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("few", [{"listed_patterns": 0}, {"listed_mixes": 1}])
-def test_services_with_too_many_fillings_have_valid_answer_and_bound(
-    few: dict[str, int],
-) -> None:
+def test_services_with_too_many_fillings_have_valid_answer_and_bound(few: dict[str, int]) -> None:
     for seed in range(30_000, 30_010):
         instance = random_services(np.random.default_rng(seed))
         best, found = (
@@ -172,22 +164,6 @@ def test_forged_services_proofs_are_refused(change: Callable[[Document], None]) 
 def test_services_proof_tree_of_other_bound_is_refused() -> None:
     made = proved(random_services(np.random.default_rng(10_008)), "min-cost")
     made.refuses(put("steps", 0, "below", to=lambda below: below + 1))
-
-
-@pytest.mark.parametrize("change", [
-    {"services": [{"types": [0], "rates": [1]}]},
-    {"services": [{"types": [0], "rates": [1, 2], "rate": 3}]},
-    {"services": [{"types": [0], "rates": [0], "rate": 3}]},
-    {"services": [{"types": [7], "rates": [1], "rate": 3}]},
-    {"services": [{"types": [0], "rates": [1], "rate": 1.5}]},
-    {"services": [{"types": [0], "rates": [1], "rate": 1}, {"types": [0], "rates": [1], "rate": 1}]},
-    {"request": [1, np.inf, np.inf]},
-    {"most_per_server": [1, 1, 1]},
-    {"partial": True},
-])  # fmt: skip
-def test_invalid_services_are_named(change: dict[str, object]) -> None:
-    with refused(InvalidInstance):
-        TWO.replace(**change)
 
 
 def placeable(card: str) -> set[tuple[str, ...]]:

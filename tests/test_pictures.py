@@ -33,10 +33,7 @@ from cotenant.analysis.report.picture import (
     Series,
     Style,
 )
-from cotenant.analysis.report.picture_data import (
-    curves,
-    records_by_method,
-)
+from cotenant.analysis.report.picture_data import curves, records_by_method
 from cotenant.analysis.report.plots import pictures_of
 from cotenant.analysis.report.plotting import MOST_LINES
 from cotenant.analysis.run.rows import Row
@@ -285,9 +282,7 @@ EXACT = [method for method in catalog.METHODS if method.kind == "exact"]
 
 @pytest.mark.sampled(4)
 @pytest.mark.parametrize("method", EXACT, ids=lambda method: f"{method.problem} {method.name}")
-def test_trace_of_exact_method_ends_with_objective_and_bound(
-    method: catalog.Method,
-) -> None:
+def test_trace_of_exact_method_ends_with_objective_and_bound(method: catalog.Method) -> None:
     small = ("tiny", "two-sides-6", "cards", "paper-example", "cluster-12-40")
     given = [f"{method.problem}/{name}" for name in small if f"{method.problem}/{name}" in BUNDLED]
     instance = next(found for found in map(cotenant.read, given) if method.applies_to(found))

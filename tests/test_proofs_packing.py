@@ -17,13 +17,7 @@ from support.messages import approved, refused
 from support.oracles.packing import fewest, totals_possible
 from support.proved import Proved, case_of, judged, proved
 from support.seeds import ranges, seeds
-from support.small_cases import (
-    gap,
-    largest_least_share,
-    most_utilization,
-    packing,
-    shared,
-)
+from support.small_cases import gap, largest_least_share, most_utilization, packing, shared
 
 from cotenant.analysis.run.proving import prove_file
 from cotenant.analysis.run.solve import solve

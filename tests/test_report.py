@@ -1,4 +1,6 @@
-"""The page: rows, commands, the map of fairness, sections, escapes, refusals, how much it shows."""
+"""The page: the decision in words, rows, commands, the map of fairness, sections, escapes, refusals,
+how much it shows.
+"""
 
 from __future__ import annotations
 
@@ -16,18 +18,26 @@ from typing import Any
 
 import numpy as np
 import pytest
+from support import report_rows
 from support.browser import Tags
 from support.messages import approved, refused
 from support.report_rows import failed, frontier, row, two_instances
 from typer.testing import CliRunner
 
+import cotenant
 from cotenant.analysis.frontier import PriceFrontier, PricePoint
 from cotenant.analysis.registry import analysis_of
-from cotenant.analysis.report.comparison_page import MOST_PICTURED, build_page, write_report
+from cotenant.analysis.report.comparison_page import (
+    MOST_PICTURED,
+    build_page,
+    decision,
+    write_report,
+)
 from cotenant.analysis.report.picture import Chart, HeatMap, Series, finding, once
 from cotenant.analysis.report.plotting import MOST_LINES, chart_figure
 from cotenant.analysis.report.price_chart import price_chart
 from cotenant.analysis.report.read_runs import compare_commands, distinguish, gather, run_command
+from cotenant.analysis.run.documents import require_good
 from cotenant.analysis.run.gaps import Comparison
 from cotenant.cli.commands import app
 from cotenant.instances.problem import InvalidFile, InvalidOption
@@ -509,3 +519,92 @@ def test_axis_of_integers_has_integer_ticks() -> None:
         assert all(tick == round(tick) for tick in axis.get_ticklocs())
     parts = chart_figure(replace(LINE, series=(Series("s", (0, 1, 2), (0.0, 0.5, 1.0)),)))
     assert any(tick % 1 for tick in parts.axes[0].yaxis.get_ticklocs())
+
+
+METRIC_TABLE = analysis_of("colocation").metric_table
+
+
+def penalty_row(method: str, penalty: float, **changes: Any) -> Any:
+    metrics = {"penalty": penalty, "blocking_pairs": 3.0}
+    told = {"answer": "put web beside batch", "metrics": metrics, **changes}
+    return report_rows.row(method, **told)
+
+
+def sentence(rows: list[Any]) -> str:
+    return decision(rows, METRIC_TABLE)[0]
+
+
+def test_decision_names_gap_and_best_policy() -> None:
+    proved, policy = (
+        penalty_row("optimal", 0.02, bound=0.02, status="optimal"),
+        penalty_row("GR", 0.02),
+    )
+    several = [
+        penalty_row("SMR", 0.04, objective_name="blocking_pairs"),
+        penalty_row("GR", 0.025, answer="put web beside db"),
+    ]
+    approved(sentence([proved, *several]))
+    approved(sentence([proved, policy]))
+    for bound in (0.02, 0.0):
+        approved(sentence([penalty_row("optimal", 0.022, bound=bound)]))
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        [],
+        [penalty_row("GR", 0.02)],
+        [penalty_row("optimal", 0.02, bound=0.02, answer=None)],
+        [penalty_row("optimal", 0.02, bound=0.02, predict=0.5)],
+        [report_rows.failed("optimal")],
+    ],
+)
+def test_decision_without_bound_or_answer_is_none(rows: list[Any]) -> None:
+    assert decision(rows, METRIC_TABLE) == ("", None)
+
+
+def test_decision_from_bound_and_a_single_policy_names_no_best_method() -> None:
+    rows = cotenant.compare([cotenant.read("numa/tiny")], ["fluid", "Local"], progress=False).rows
+    approved(decision(rows, analysis_of("numa").metric_table)[0])
+
+
+@pytest.mark.slow
+def test_page_of_one_instance_begins_with_decision(tmp_path: Path) -> None:
+    tiny = cotenant.read("colocation/tiny")
+    names = ("web<b>", "batch", "db", "cache")
+    done = cotenant.compare([tiny.replace(names=names)], ["optimal", "CO"])
+    (made, *_) = write_report(done.rows, tmp_path / "page.html")
+    text = made.read_text()
+    decided = text.partition('class="decision">')[2][:200]
+    assert decided.startswith("Put web&lt;b&gt;")
+    assert "0.0425" in decided
+    assert text.index("Put web") < text.index('<section id="what-was-run"')
+    assert text.count("Put web") == 1
+    answer = text.partition('<details id="colocation-tiny-answer"')[2].partition("</details>")[0]
+    assert answer.count("web&lt;b&gt;") == 2, "in a cell, and in the CSV that is copied"
+    two = [tiny.replace(names=names, name=name) for name in ("one", "two")]
+    (made, *_) = write_report(cotenant.compare(two, ["optimal"]).rows, tmp_path / "page.html")
+    assert made.read_text().count("Put web") == 2, "each with its instance"
+
+
+def test_truncated_stored_answer_says_how_to_print_all() -> None:
+    table = {"columns": ["job", "beside"], "rows": [["web", "db"]], "total": 3}
+    _, answer = decision(
+        [penalty_row("optimal", 0.02, bound=0.02, status="optimal", answer_table=table)],
+        METRIC_TABLE,
+    )
+    assert answer is not None
+    assert answer.csv().splitlines() == ["job,beside", "web,db"]
+    approved(answer.title)
+
+
+@pytest.mark.parametrize(
+    "table",
+    [
+        {"columns": ["job"], "rows": [["web", 1]], "total": 1},
+        {"columns": ["job"], "rows": [["web"]], "total": 0},
+    ],
+)
+def test_inconsistent_stored_answer_is_refused(table: dict[str, Any]) -> None:
+    with refused(InvalidFile):
+        require_good([penalty_row("optimal", 0.02, answer_table=table)], "rows.jsonl")

@@ -233,9 +233,7 @@ def fake(monkeypatch: pytest.MonkeyPatch) -> FakeTime:
     return FakeTime(monkeypatch)
 
 
-def test_clock_is_paused_until_outermost_pause_ends(
-    fake: FakeTime,
-) -> None:
+def test_clock_is_paused_until_outermost_pause_ends(fake: FakeTime) -> None:
     clock = Clock(time_limit=10)
     fake.now += 1
     with paused():

@@ -1,4 +1,4 @@
-"""Rows of a comparison: whole on a full disk, in shards, and in tables with missing answers."""
+"""Rows of a comparison: on a full disk, in shards, with proofs, in tables."""
 
 from __future__ import annotations
 
@@ -6,7 +6,10 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -18,16 +21,24 @@ from support.terminal import run, settings_file
 
 import cotenant
 from cotenant.analysis.report.read_runs import gather
-from cotenant.analysis.report.tables import comparison_tables
+from cotenant.analysis.report.tables import comparison_tables, proved
+from cotenant.analysis.run import proving
 from cotenant.analysis.run.documents import RowDocument
 from cotenant.analysis.run.gaps import Comparison
+from cotenant.analysis.run.proving import covered_levels, prove_file
+from cotenant.analysis.run.result import Result
 from cotenant.analysis.run.rows import Row, RowFile, read_rows
 from cotenant.analysis.run.shards import Shard, merge
 from cotenant.instances.colocation import Colocation, Pairing
 from cotenant.instances.problem import InvalidFile, InvalidOption, NoSolution
+from cotenant.instances.problem.files import locate
+from cotenant.instances.problem.proof import Level, Proof
 from cotenant.papers.page import write_page
 from cotenant.papers.registry import experiment_named
 from cotenant.papers.run import run_tasks, tasks
+from cotenant.solvers.outcome import gap
+from cotenant.verify import verify
+from cotenant.verify.reading import read
 
 TINY = cotenant.read("colocation/tiny")
 ROW = {"problem": "colocation", "text": "x" * 1000, "key": "k"}
@@ -49,9 +60,7 @@ main()
 
 @pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="limits of Unix")
-def test_comparison_on_full_disk_keeps_complete_rows_and_resumes(
-    tmp_path: Path,
-) -> None:
+def test_comparison_on_full_disk_keeps_complete_rows_and_resumes(tmp_path: Path) -> None:
     out = tmp_path / "rows.jsonl"
     whole = cotenant.compare([TINY], ["GR", "SMR"], seeds=range(3), out=out)
     size = len(out.read_bytes().splitlines(keepends=True)[0])
@@ -67,9 +76,7 @@ def test_comparison_on_full_disk_keeps_complete_rows_and_resumes(
     assert len(read_rows(out)) == len(whole.rows), "only what was missing was run"
 
 
-def test_row_file_deleted_during_comparison_is_an_error(
-    tmp_path: Path,
-) -> None:
+def test_row_file_deleted_during_comparison_is_an_error(tmp_path: Path) -> None:
     out = tmp_path / "rows.jsonl"
     with refused(InvalidFile):
         cotenant.compare(
@@ -184,6 +191,17 @@ CHANGES: list[tuple[str, Any]] = [
 ]  # fmt: skip
 
 
+@contextmanager
+def unreadable_row(file: Path) -> Iterator[None]:
+    """Expect the refusal of a row of a file, with the approved field, value and what is expected."""
+    with pytest.raises(InvalidFile) as caught:
+        yield
+    before = f"{file} holds a row that this version cannot read: "
+    message = str(caught.value)
+    assert (message[: len(before)], message[-14:]) == (before, "; run it again")
+    approved(message[len(before) : -14])
+
+
 @pytest.mark.parametrize(("field", "value"), CHANGES)
 def test_row_with_field_of_wrong_type_is_refused_by_report_and_resume(
     field: str, value: Any, tmp_path: Path
@@ -191,11 +209,11 @@ def test_row_with_field_of_wrong_type_is_refused_by_report_and_resume(
     out = tmp_path / "rows.jsonl"
     row = cotenant.compare([TINY], ["GR"], out=out).rows[0] | {field: value}
     out.write_text(json.dumps(row) + "\n")
-    for read in (lambda: gather([out]), lambda: cotenant.compare([TINY], ["GR"], out=out)):
+    for opened in (lambda: gather([out]), lambda: cotenant.compare([TINY], ["GR"], out=out)):
         if field == "error":  # a run that failed is run again, whatever its row says
             continue
-        with refused(InvalidFile):
-            read()
+        with unreadable_row(out):
+            opened()
 
 
 def test_row_document_fields_equal_those_of_row_type() -> None:
@@ -219,9 +237,9 @@ def test_experiment_row_with_field_of_wrong_type_is_refused(
     rows = tmp_path / "rows.jsonl"
     row = {**next(run_tasks(tasks([experiment_named("numa-table-4.2")])))[0], field: value}
     rows.write_text(json.dumps(row) + "\n")
-    with refused(InvalidFile):
+    with unreadable_row(rows):
         write_page(tmp_path / "page.md", rows)
-    with refused(InvalidFile):
+    with unreadable_row(rows):
         next(run_tasks([], out=rows))
 
 
@@ -370,3 +388,100 @@ def test_compare_and_merge_commands_join_shards(
     assert merged.stderr.startswith("rows.jsonl: 2 runs of 3 files\n")
     assert "2 runs taken from" in run(*words).stderr
     assert run("merge", "rows-1-of-3.jsonl", "--out", "rows-1-of-3.jsonl").returncode == 2
+
+
+def test_compare_prove_marks_certified_rows_and_writes_complete_folder(tmp_path: Path) -> None:
+    instance = cotenant.read("colocation/tiny")
+    folder = tmp_path / "proofs"
+    comparison = cotenant.compare([instance], ["optimal", "fair", "GR"], prove=folder)
+    rows = {row["method"]: row for row in comparison.rows}
+    proof = rows["optimal"]["proof"]
+    assert proof["proof_status"] == "certified"
+    assert proved(rows["optimal"]) == "optimal, certified"
+    [copy] = [path for path in folder.iterdir() if "proof" not in path.name]
+    says = verify(read(str(copy)), read(proof["file"]))
+    assert proof["says"] == f"accepted: {says}"
+    assert rows["GR"]["proof"]["proof_status"] == "claimed"
+    assert "certified" not in proved(rows["GR"])
+    assert {line["method"]: line["proof"]["proof_status"] for line in comparison.summary()}[
+        "GR"
+    ] == "claimed"
+
+
+@pytest.mark.parametrize(
+    ("levels", "covered"),
+    [
+        ([("1/10", "1/10"), ("1/5", "1/5")], True),
+        ([("1/10", "1/10")], False),  # the second level is missing
+        ([("1/10", "1/20"), ("1/5", "1/5")], False),  # the first is claimed to be optimal
+        ([("1/10", "1/10"), ("1/5", "1/8")], False),  # a weaker bound than is claimed
+        ([("1/10", "1/10"), ("1/5", "3/20")], True),  # as strong a bound as is claimed
+        ([("1/10", "1/10"), ("1/5", None)], False),
+    ],
+)
+def test_proof_covers_a_result_only_with_every_level_and_as_strong_bounds(
+    levels: Any, covered: bool
+) -> None:
+    instance = cotenant.read("colocation/tiny")
+    result = cotenant.solve(instance, "fair")
+    content = result.document()
+    content["result"].update(status="optimal", bound=0.1, objective=0.1, gap=0.0)
+    content["certificate"]["levels"] = [
+        {"objective": "slack", "value": 0.1, "bound": 0.1, "status": "optimal"},
+        {"objective": "penalty", "value": 0.2, "bound": 0.15, "status": "feasible"},
+    ]
+    proof = tuple(
+        Level(name, "min", Fraction(value), None if bound is None else Fraction(bound))
+        for name, (value, bound) in zip(("slack", "penalty"), levels, strict=False)
+    )
+    claims = Result.from_document(content)
+    assert all(covered_levels(Proof("colocation", "fair", proof), claims)) == covered
+
+
+def test_contradicted_or_missing_claims_are_not_certified() -> None:
+    instance = cotenant.read("packing/tiny")
+    content = cotenant.solve(instance, "min-servers").document()
+    least = Fraction(content["result"]["objective"])
+    proof = Proof("packing", "min-servers", (Level("servers", "min", least, least),))
+    assert all(covered_levels(proof, Result.from_document(content)))
+    bound = float(least) + 1
+    content["result"].update(status="feasible", bound=bound, gap=gap(float(least), bound))
+    assert not all(covered_levels(proof, Result.from_document(content)))
+    content["result"].update(status="infeasible", objective=None, bound=None, gap=None, metrics={})
+    content.update(answer=None, solution=None)
+    nobody = Result.from_document(content)
+    partial = Proof("packing", "min-servers", (Level("servers", "min", None, least),))
+    assert not all(covered_levels(partial, nobody))
+    none = Proof("packing", "min-servers", (Level("servers", "min", None, None, infeasible=True),))
+    assert all(covered_levels(none, nobody))
+
+
+def test_refused_proof_is_deleted_and_row_is_not_certified(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    instance, out = cotenant.read("colocation/tiny"), tmp_path / "proof.json"
+    result = cotenant.solve(instance, "optimal")
+    honest = proving.resolve
+
+    def lying(path: str) -> Any:
+        def producer(task: Any) -> Proof:
+            proof = honest(path)(task)
+            [level] = proof.levels
+            better = Level(level.objective, "min", level.value, level.value + 1, level.steps)
+            return Proof(proof.problem, proof.method, (better,), proof.options, proof.witness)
+
+        return producer
+
+    monkeypatch.setattr(proving, "resolve", lying)
+    status = prove_file(instance, locate("colocation/tiny"), result, out)
+    assert (status.proof_status, status.refused) == ("claimed", True)
+    assert "refused" in status.says
+    assert not out.exists()
+
+
+def test_result_with_refused_proof_stays_claimed_without_file_error(tmp_path: Path) -> None:
+    instance, path = cotenant.read("colocation/tiny"), locate("colocation/tiny")
+    result = cotenant.solve(instance, "minimum-regret")
+    unstable = replace(result, solution=cotenant.solve(instance, "GR").solution, stored=None)
+    status = prove_file(instance, path, unstable, tmp_path / "proof.json")
+    assert (status.proof_status, status.refused) == ("claimed", False)

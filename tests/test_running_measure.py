@@ -296,12 +296,9 @@ def test_profiles_table_with_intervals_and_failed_pairs_fits_80_columns(lab: Pat
     done = run("profiles", str(lab), COLUMNS="80")
     assert done.returncode == 0, done.stderr
     assert max(map(len, done.stdout.splitlines())) <= 80
-    for words in ("±", "control", "alone s", "looks", "void"):
+    for words in ("19.0±2.6", "control", "void"):
         assert words in done.stdout
-    whole = " ".join(done.stdout.split())
-    assert "hold together with 95 % (Student's t, Bonferroni over 64 entries)" in whole
-    assert "Failed twice: 2 beside 5: exit 139: no memory" in whole
-    approved(whole)
+    approved(done.stdout[done.stdout.index("All measured") :])
 
 
 def test_profiles_command_writes_instance_with_failed_pairs_only_with_voids_option(

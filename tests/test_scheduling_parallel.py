@@ -21,7 +21,6 @@ from cotenant.analysis.run.proving import prove_file
 from cotenant.instances.problem.errors import (
     InfeasibleSolution,
     InvalidFile,
-    InvalidInstance,
     InvalidOption,
 )
 from cotenant.instances.scheduling import Schedule, Scheduling, is_greedy, schedule_of, utilities
@@ -155,21 +154,6 @@ def test_job_takes_the_fastest_free_machine_and_utility_counts_work() -> None:
     # by 3 the machines have done 7 of 7 (3 + 3 + 1), 6, 3 and 3
     assert job_units(instance, played.schedule, 3).tolist() == [7, 6, 3, 3]
     assert int(utilities(instance, played.schedule, 3)[0]) == (9 + 6 + 1) + 12 + 6 + 6
-
-
-REFUSED: dict[str, dict[str, Any]] = {
-    "more processors than there are": {"processors": [2, 5, 1, 4]},
-    "half a speed": {"processors": None, "speed": [1, 1.5, 2, 1]},
-    "a speed each": {"processors": None, "speed": [1, 2]},
-    "both": {"speed": [1, 2, 1, 1]},
-    "work beyond int64": {"processing": [2**61, 1, 1, 1]},
-}
-
-
-@pytest.mark.parametrize("case", REFUSED)
-def test_invalid_parallel_instances_are_refused(case: str) -> None:
-    with refused(InvalidInstance):
-        parallel(**REFUSED[case])
 
 
 def test_schedule_check_covers_every_machine_of_parallel_job() -> None:

@@ -1,43 +1,39 @@
-"""Names, sources and paths of others are printed as text: no command to a terminal, and nothing
-read backwards.
-"""
+"""Names, sources and paths of others are printed as text; progress of a command."""
 
 from __future__ import annotations
 
 import csv
 import io
 import json
+import os
+import pty
 import re
 import shutil
 import subprocess
 import sys
 import unicodedata
-from contextlib import redirect_stderr
+from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from rich.console import Console
 from support import report_rows
 from support.messages import refused
-from support.terminal import Terminal, run
+from support.terminal import Terminal, run, sent_to
 
 import cotenant
 from cotenant.analysis.report.comparison_page import write_report
-from cotenant.analysis.report.console import progress, waiting
+from cotenant.analysis.report.console import print_tables, progress, quiet_stdout, say, waiting
 from cotenant.analysis.report.drawing import svg
 from cotenant.analysis.report.fitting import fitted
 from cotenant.analysis.report.picture import Chart, HeatMap, Series
 from cotenant.analysis.report.table import Column, Table
-from cotenant.instances.problem.emitted import (
-    command_line,
-    comment,
-    file_word,
-    named_word,
-    operand,
-)
+from cotenant.analysis.run.progress import watched
+from cotenant.instances.problem.emitted import command_line, comment, file_word, named_word, operand
 from cotenant.instances.problem.errors import InvalidOption
-from cotenant.instances.problem.text import all_printable, sanitize_for_terminal
+from cotenant.instances.problem.text import all_printable, in_ascii, sanitize_for_terminal
 
 HOSTILE = "\x1b]0;owned\x07\x1b[2J\x9b31m\r\x08\u202etxet\u2066\u2028\u200f"
 COMMANDS = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
@@ -177,3 +173,69 @@ def test_picture_of_hostile_names_has_no_control_characters() -> None:
     with mpl.rc_context({"text.usetex": True}):  # as a matplotlibrc of the current folder may say
         for picture in (chart, heat):
             assert not COMMANDS.search(svg(picture))
+
+
+ROW: Any = {"method": "stable", "instance": "tiny"}
+TINY = cotenant.read("colocation/tiny")
+
+
+def test_terminal_progress_line_is_erased_at_end() -> None:
+    with redirect_stderr(Terminal()) as screen:
+        later, now = watched(), watched(wait=0.0)
+        assert later is not None
+        assert now is not None
+        later(1, 3, ROW)
+        assert screen.getvalue() == "", "a short wait needs no line"
+        now(2, 3, ROW)
+        assert "\r2 of 3 runs in 0 s, last stable on tiny" in screen.getvalue()
+        now(3, 3, ROW)
+        assert screen.getvalue().endswith(" \r")
+
+
+def test_notebook_progress_updates_one_output(monkeypatch: pytest.MonkeyPatch) -> None:
+    shown: list[str] = []
+
+    def display(content: dict[str, str], **_: object) -> Any:
+        shown.append(content["text/plain"])
+        return SimpleNamespace(update=lambda content, raw: shown.append(content["text/plain"]))
+
+    shell = SimpleNamespace(kernel=object())
+    notebook: Any = SimpleNamespace(get_ipython=lambda: shell)
+    modules = {"IPython": notebook, "IPython.display": SimpleNamespace(display=display)}
+    for name, module in modules.items():
+        monkeypatch.setitem(sys.modules, name, module)
+    found = cotenant.compare([TINY], ["GR", "SMR"], progress=watched(wait=0.0))
+    assert len(found.rows) == 2
+    assert [words[:12] for words in shown] == ["1 of 2 runs ", ""]
+
+
+def test_progress_without_terminal_or_if_disabled_prints_nothing() -> None:
+    with redirect_stderr(io.StringIO()):
+        assert watched() is None
+    with redirect_stderr(Terminal()) as screen:
+        cotenant.compare([TINY], ["GR"], progress=False)
+    assert screen.getvalue() == ""
+
+
+def test_terminal_without_unicode_gets_ascii() -> None:
+    assert in_ascii("1 \u00b12 \u2264 \u03c8, caf\u00e9 \u65e5") == "1 +-2 <= psi, cafe ?"
+    raw = io.BytesIO()
+    stream = io.TextIOWrapper(raw, encoding="ascii", errors="strict", write_through=True)
+    columns = (Column("\u03c4"), Column("b", numeric=True))
+    with redirect_stdout(stream), redirect_stderr(stream):
+        print_tables([Table("t", "\u03a3", columns, (("1 \u00b12", 1.0),), notes=("\u2265",))])
+        say("\u2192 done")
+    printed = raw.getvalue().decode("ascii")
+    for words in ("tau", "1 +-2", "sum", ">=", "-> done"):
+        assert words in printed
+
+
+def test_ascii_fallback_applies_to_terminals_only(tmp_path: Path) -> None:
+    original = io.TextIOWrapper(io.BytesIO(), encoding="latin-1")
+    master, terminal = pty.openpty()
+    with open(tmp_path / "out", "wb") as file:
+        for target, encoding in ((terminal, "ascii"), (file.fileno(), "utf-8")):
+            with sent_to(target, 1, "stdout"), redirect_stdout(original), quiet_stdout():
+                assert sys.stdout.encoding == encoding
+    os.close(master)
+    os.close(terminal)

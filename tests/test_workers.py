@@ -1,13 +1,26 @@
-"""Runs in processes of their own: what ends them, what their death costs, what Ctrl-C keeps."""
+"""Runs in processes and on executors: what ends them, what their death costs; and one writer at a time
+for a file of rows.
+"""
 
 from __future__ import annotations
 
+import errno
 import json
 import os
+import pickle
 import signal
 import subprocess
 import sys
 import threading
+from collections.abc import Callable
+from concurrent.futures import (
+    CancelledError,
+    Executor,
+    Future,
+    ProcessPoolExecutor,
+    ThreadPoolExecutor,
+)
+from concurrent.futures.process import BrokenProcessPool
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +29,12 @@ from support import sweep_methods as bad
 from support.messages import approved, refused
 
 import cotenant
+from cotenant.analysis.run import lock
+from cotenant.analysis.run.lock import locked
 from cotenant.analysis.run.rows import read_rows
-from cotenant.instances.problem import InvalidOption
+from cotenant.analysis.run.workers import run_pickled_cell
+from cotenant.instances.problem import EngineError, InvalidFile, InvalidOption
+from cotenant.papers.run import run_tasks
 
 TINY = cotenant.read("colocation/tiny")
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="signals of Unix")
@@ -162,3 +179,188 @@ def test_killed_comparison_leaves_no_process(how: signal.Signals, tmp_path: Path
     sweep.communicate(timeout=600)
     assert all(map(bad.gone, processes))
     assert read_rows(out) == []
+
+
+class Calling(Executor):
+    """Makes a future of what `answer` makes of a call, at once."""
+
+    def __init__(self, answer: Callable[..., Any]) -> None:
+        self.answer = answer
+
+    def submit(self, function: Callable[..., Any], /, *arguments: Any, **_: Any) -> Future[Any]:
+        future: Future[Any] = Future()
+        try:
+            future.set_result(self.answer(function, *arguments))
+        except CancelledError:
+            future.cancel()
+        except Exception as error:
+            future.set_exception(error)
+        return future
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("pool", [ThreadPoolExecutor, ProcessPoolExecutor])
+def test_executor_pools_give_same_rows_and_survive_a_death(pool: Any) -> None:
+    methods = ["GR", "SMR", bad.in_order]
+    here = cotenant.compare([TINY], methods, seeds=range(2))
+    with pool(2) as executor:
+        settings: dict[str, Any] = {"seeds": range(2), "executor": executor, "jobs": 2}
+        there = cotenant.compare([TINY], [*methods, bad.leaves], **settings)
+        assert executor.submit(int).result() == 0, "the executor is not shut down"
+    assert bad.without_seconds(there.rows[:-1]) == bad.without_seconds(here.rows)
+    approved(there.rows[-1]["error"])
+
+
+FAILURES: dict[str, tuple[Any, type[Exception] | None]] = {
+    "a worker with another version": (
+        lambda run, call, *rest: run(pickle.dumps(("0.0.1", *pickle.loads(call)[1:])), *rest),
+        InvalidOption,
+    ),
+    "a worker that lacks the module": (
+        lambda *_: ("unopened", run_pickled_cell(b"cno_such_module\nmethod\n.", b"")),
+        InvalidOption,
+    ),
+    "runs that are canceled": (CancelledError(), EngineError),
+    "a pool that breaks": (BrokenProcessPool("a process ended\nabruptly"), EngineError),
+    "an error of ours": (EngineError("a process for the runs does not start"), EngineError),
+    "an error of its own": (OSError("Node 3 is down. See its log"), None),
+    "an answer that is none": (lambda *_: 5, None),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("why", FAILURES)
+def test_executor_failure_is_an_error_or_a_failed_row_and_rows_are_kept(
+    why: str, tmp_path: Path
+) -> None:
+    failure, kind = FAILURES[why]
+    out = tmp_path / "rows.jsonl"
+    begun: list[int] = []
+
+    def answer(function: Any, *arguments: Any) -> Any:
+        begun.append(1)
+        if len(begun) == 1:
+            return function(*arguments)
+        if isinstance(failure, Exception):
+            raise failure
+        return failure(function, *arguments)
+
+    def compared() -> Any:
+        return cotenant.compare([TINY], ["GR", "SMP"], executor=Calling(answer), out=out)
+
+    if kind is None:
+        approved(compared().rows[1]["error"])
+    else:
+        with refused(kind):
+            compared()
+    assert read_rows(out)[0]["metrics"]
+
+
+def test_executor_that_was_shut_down_is_an_error() -> None:
+    executor = ThreadPoolExecutor(1)
+    executor.shutdown()
+    with refused(EngineError):
+        cotenant.compare([TINY], ["GR"], executor=executor)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads /proc")
+def test_ctrl_c_on_process_pool_keeps_incumbents(tmp_path: Path) -> None:
+    note, out = tmp_path / "note", tmp_path / "rows.jsonl"
+    pool = 'executor=__import__("concurrent.futures").futures.ProcessPoolExecutor(1)'
+    sweep = bad.started('["GR", bad.keeps_best, "SMP"]', note, out, pool)
+    child = bad.waited_for(note)
+    parent = Path(f"/proc/{child}/stat").read_text().rpartition(")")[2].split()[1]
+    for process in (sweep.pid, int(parent)):
+        os.kill(process, signal.SIGINT)
+    stdout, stderr = sweep.communicate(timeout=600)
+    assert (stdout, stderr) == ("['GR', 'keeps_best'] True\n", "")
+    assert [row["stop"] for row in read_rows(out)] == ["finished", "interrupted"]
+
+
+@pytest.fixture
+def holder(tmp_path: Path) -> Any:
+    """A sweep in another process that holds the lock of its rows, until it is killed."""
+    note, out = tmp_path / "note", tmp_path / "rows.jsonl"
+    with bad.started("[bad.keeps_best]", note, out) as sweep:
+        bad.waited_for(note)
+        yield sweep, out
+        sweep.kill()
+
+
+@pytest.mark.slow
+def test_second_comparison_on_locked_rows_is_refused_with_process(holder: Any) -> None:
+    sweep, out = holder
+    with pytest.raises(InvalidFile, match=f"is being written by process {sweep.pid} on "):
+        cotenant.compare([TINY], ["GR"], out=out)
+    with pytest.raises(InvalidFile, match=f"process {sweep.pid}"):
+        list(run_tasks([], out=out))
+    assert read_rows(out) == []
+    sweep.send_signal(signal.SIGKILL)
+    sweep.wait()
+    assert Path(f"{out}.lock").exists()
+    assert len(cotenant.compare([TINY], ["GR"], out=out).rows) == 1
+    assert not Path(f"{out}.lock").exists()
+
+
+def test_symbolic_link_as_lock_file_is_not_followed(tmp_path: Path) -> None:
+    out, mine = tmp_path / "rows.jsonl", tmp_path / "mine"
+    mine.write_text("mine")
+    Path(f"{out}.lock").symlink_to(mine)
+    with locked(out):
+        pass
+    assert mine.read_text() == "mine"
+
+
+def test_lock_is_released_after_errors(tmp_path: Path) -> None:
+    out = tmp_path / "rows.jsonl"
+    with pytest.raises(ZeroDivisionError), locked(out):
+        divmod(Path(f"{out}.lock").stat().st_size, 0)
+    assert list(tmp_path.iterdir()) == []
+    with locked(out), pytest.raises(InvalidFile, match=f"process {os.getpid()} "), locked(out):
+        pass
+
+
+def test_lock_with_removed_file_is_retaken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    out = tmp_path / "rows.jsonl"
+    opened = lock._opened
+    gone: list[Path] = []
+
+    def late(path: str) -> int | None:
+        stream = opened(path)
+        if not gone:
+            gone.append(Path(path))
+            Path(path).unlink()
+        return stream
+
+    monkeypatch.setattr(lock, "_opened", late)
+    with locked(out, wait=60.0):
+        assert gone[0].exists()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_required_lock_that_cannot_be_held_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuses(*_: object) -> None:
+        raise OSError(errno.ENOLCK, "No locks available")
+
+    (tmp_path / "link.lock").symlink_to(tmp_path / "mine")
+    for out in ("missing/rows", "link"):
+        with refused(InvalidFile), locked(tmp_path / out, "--store", required=True):
+            pytest.fail("begun without a lock")
+    monkeypatch.setattr(lock.fcntl, "flock", refuses)
+    with locked(tmp_path / "rows"):
+        pass
+    with refused(InvalidFile), locked(tmp_path / "rows", "--store", required=True):
+        pytest.fail("begun without a lock")
+    assert not (tmp_path / "mine").exists()
+
+
+def test_non_regular_file_needs_no_lock(tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    for out in (None, pipe, os.devnull, "nul\0l"):
+        with locked(out), locked(out):
+            pass
+    assert list(tmp_path.iterdir()) == [pipe]

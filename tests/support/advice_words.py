@@ -8,12 +8,17 @@ from typing import Any
 
 from cotenant.cluster.plan.answer import Answer
 from cotenant.cluster.report.answers import shown
-from cotenant.cluster.report.text_report import answer_lines
+from cotenant.cluster.report.text_report import answer_lines, warning_lines
 
 
 def lines_of(answer: Answer, details: bool = False) -> list[str]:
     """Lines of an answer as printed."""
     return answer_lines(shown(answer), details)
+
+
+def after_warnings(answer: Answer, details: bool = False) -> list[str]:
+    """Lines of an answer as printed, without the warnings about its files before it."""
+    return lines_of(answer, details)[len(warning_lines(answer.state)) :]
 
 
 def most_after(found: Answer) -> int:

@@ -17,11 +17,7 @@ import numpy as np
 from cotenant.baselines import groups as policies
 from cotenant.instances.groups import Grouping, Groups, blocking_groups, check
 from cotenant.instances.groups.instance import UNIT
-from cotenant.instances.groups.stability import (
-    least_alpha_of,
-    swap_blocking_pairs,
-    total_units,
-)
+from cotenant.instances.groups.stability import least_alpha_of, swap_blocking_pairs, total_units
 from cotenant.instances.problem.errors import InvalidInstance, NoSolution
 from cotenant.instances.problem.options import accepted
 from cotenant.solvers.groups.core import CoreLimits, core, least_alpha

@@ -26,11 +26,7 @@ from support.oracles.packing import fewest, most_cards
 from support.oracles.quanta import fairest_totals
 from support.scheduling_cases import best_of_all
 from support.small_accelerators import optima as accelerators_optima
-from support.small_cases import (
-    largest_least_share,
-    most_total_speed,
-    most_utilization,
-)
+from support.small_cases import largest_least_share, most_total_speed, most_utilization
 
 Values = dict[str, float | None]
 """By objective; None where there is no answer."""

@@ -217,7 +217,7 @@ FAULTS = r"""
 + both &= now - after[part][:, own] >= least
 
 @ instances/problem/base.py: that a request may be served in part is not written
-? files::test_partial_requests_round_trip
+? files::test_packing_with_requests_served_in_part_is_unchanged_by_write_and_read
 - if kind.json.hidden or value is None or value is False:
 + if kind.json.hidden or value is None or isinstance(value, bool):
 
@@ -252,12 +252,12 @@ FAULTS = r"""
 + (*mix, n)) for n in range(enough - 1)]
 
 @ verify/packing_servers.py: the same in the program of the verifier
-? packing_services::test_services_verifier_program_is_feasible_from_optimum
+? packing_services::test_verifier_program_of_services_is_feasible_iff_cost_limit_exceeds_optimum
 - {**mix, d: n}) for n in range(last)]
 + {**mix, d: n}) for n in range(last - 1)]
 
 @ models/packing/assignment.py: a spread over zones must be more even than is asked
-? packing_constrained::test_assignment_model_of_spread_is_exact
+? packing_constrained::test_assignment_model_decides_zone_spread_rule_exactly
 - model.add(total <= fewest + skew)
 + model.add(total <= fewest + skew - 1)
 
@@ -412,7 +412,7 @@ FAULTS = r"""
 + cost += row[m] * max(paid)
 
 @ verify/scheduling.py: a job is priced at its release only
-? scheduling_ref::test_bound_at_time_prices_equals_the_best_start_of_each_job
+? scheduling_ref::test_schedule_bound_at_prices_of_machine_time_adds_best_start_of_each_job
 - for s in starts if release < s < self.horizon
 + for s in starts if release < s < 0
 
@@ -687,7 +687,7 @@ FAULTS = r"""
 + if ".." in job:
 
 @ instances/packing/formats.py: a VM is alive at its end
-? packing_instance::test_azure_list_is_read_at_densest_or_given_instant
+? packing_instance::test_azure_vm_list_is_read_at_time_of_most_demand_or_given_time
 - (at < self.end)
 + (at <= self.end)
 

@@ -512,7 +512,7 @@ def test_forged_admission_proof_is_refused(change: Any) -> None:
     twelve_jobs().refuses(change)
 
 
-def test_proof_of_most_jobs_has_job_level_and_speed_level() -> None:
+def test_most_jobs_proof_bounds_number_of_jobs_and_then_speed() -> None:
     proof = proved(read("admission/tiny"), "most-jobs")
     assert proof.sentence.count("optimal") == 2
     proof.refuses(lambda p: p["claim"].update(bound="1/2", value="1/2"), approved=True)

@@ -224,7 +224,7 @@ def priced(folder: Path, table: str, *labels: dict[str, str]) -> list[Any]:
     return [each.price for each in read.nodes]
 
 
-def test_prices_are_exact_and_matched_by_type(tmp_path: Path) -> None:
+def test_node_prices_are_exact_and_found_by_node_type(tmp_path: Path) -> None:
     table = "type,price\nm5,0.1\nc5,0.384\nt3,1e-3\n"
     found = priced(tmp_path, table, {TYPE: "m5"}, {"beta.kubernetes.io/instance-type": "c5"}, {TYPE: "t3"})  # fmt: skip
     assert found == [Fraction(1, 10), Fraction(48, 125), Fraction(1, 1000)]

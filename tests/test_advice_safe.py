@@ -170,7 +170,7 @@ LARGE = NodeType(
         ("8", {}, 0),
     ],
 )
-def test_buy_under_node_spread_reaches_its_bound(
+def test_cost_of_nodes_bought_for_pods_spread_over_nodes_is_proved(
     old: str, selector: dict[str, str], nodes: int
 ) -> None:
     pods = spread_pods((), pending=8)

@@ -188,7 +188,7 @@ def test_metric_scale_ignores_absent_types_and_unusable_pairs(
     assert scale(instance, objective) == pytest.approx(most, rel=1e-3)
 
 
-def test_numa_scale_ignores_absent_distances() -> None:
+def test_scale_of_numa_power_metric_ignores_absent_distances() -> None:
     one = cotenant.read("numa/tiny").replace(blades=1, location_share=[0.5, 0.5])
     assert scale(one, "link_power", pcie_energy=1e9) == scale(one, "link_power")
 

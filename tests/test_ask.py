@@ -245,7 +245,7 @@ def test_infeasible_question_has_minimal_conflict_and_feasible_one_none() -> Non
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_conflict_parts_are_infeasible_and_minimal(seed: int) -> None:
+def test_parts_of_packing_conflict_are_infeasible_together_and_minimal(seed: int) -> None:
     rng = np.random.default_rng(seed)
     instance = cotenant.Packing(
         [[7], [9]], rng.integers(2, 6, (5, 1)), rng.integers(2, 5, 5), [2, 1],

@@ -226,7 +226,7 @@ EVERY = [
 
 
 @pytest.mark.parametrize("method", EVERY, ids=lambda each: f"{each.problem}-{each.name}")
-def test_proofs_of_every_method_are_accepted_by_bounds(
+def test_table_of_best_bounds_accepts_proofs_of_every_method(
     tmp_path: Path, table: Path, method: Method
 ) -> None:
     names = [f"{method.problem}/tiny", "packing/paper-example", "packing/cards"]

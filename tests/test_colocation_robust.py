@@ -238,7 +238,7 @@ def test_check_detects_changed_robust_claim(options: dict[str, Any]) -> None:
 
 
 @pytest.mark.slow
-def test_interval_claims_have_no_proof_file(tmp_path: Path) -> None:
+def test_colocation_optima_over_penalty_intervals_have_no_proof_file(tmp_path: Path) -> None:
     instance = measured()
     path = cotenant.write(instance, tmp_path / "measured.json")
     for method, options in (("stable", {"uncertainty": "possible"}), ("optimal", {"worst": True})):

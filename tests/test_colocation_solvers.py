@@ -203,7 +203,9 @@ def test_stable_refuses_relative_alpha_of_one() -> None:
 
 
 @pytest.mark.parametrize("seed", seeds(3, 1))
-def test_both_engines_agree_on_a_thousand_agents_of_twenty_types(seed: int) -> None:
+def test_colocation_bounds_of_default_engine_and_cp_sat_are_equal_for_1000_agents(
+    seed: int,
+) -> None:
     instance = crowd(20, 50, seed)
     left, right = optimal(instance), optimal(instance, engine="cp-sat")
     assert left.status is right.status is Status.OPTIMAL
@@ -362,7 +364,7 @@ def possible(instance: Colocation) -> bool:
 
 
 @pytest.mark.parametrize("engine", ["highs", "cp-sat"])
-def test_optimal_colocation_without_time_for_its_programs_gives_start_and_bound(
+def test_optimal_colocation_without_time_for_programs_returns_first_pairing_and_bound(
     engine: Any,
 ) -> None:
     instance = crowd(30, 4)

@@ -306,7 +306,7 @@ def test_programs_over_types_equal_enumeration(reference: ModuleType, mode: str)
             assert value_of(few, "cp-sat") <= fewest
 
 
-def test_order_encoding_steps_give_lower_bounds() -> None:
+def test_order_program_with_fewer_preference_steps_counts_no_more_blocking_pairs() -> None:
     """Two types of which each would rather be with the other: 6 x 6 pairs of agents block when all
     are with their like.
     """
@@ -341,7 +341,7 @@ def test_blocking_program_refuses_unsupported_options(most: int, objective: Any)
         blocking_program(Colocation([[0.1]], [2]), most, objective=objective)
 
 
-def test_one_possibly_blocking_pair_has_no_linear_program() -> None:
+def test_program_that_limits_possibly_blocking_pairs_to_one_is_refused() -> None:
     with refused(InvalidOption):
         stable_program(Colocation([[0.1]], [2]), uncertainty="possible", one=True)
 
@@ -363,7 +363,7 @@ def tiny(reference: ModuleType, seeds: range) -> list[tuple[Colocation, Any]]:
 
 
 @pytest.mark.slow
-def test_fair_at_time_limit_keeps_incumbent(engines: Callable[..., None]) -> None:
+def test_fair_pairing_at_time_limit_is_best_found(engines: Callable[..., None]) -> None:
     limits = []
 
     def deaf(
@@ -383,7 +383,9 @@ def test_fair_at_time_limit_keeps_incumbent(engines: Callable[..., None]) -> Non
     assert 0 <= found.bound <= value
 
 
-def test_fair_at_time_limit_zero_returns_quickly(engines: Callable[..., None]) -> None:
+def test_fair_pairing_at_time_limit_zero_is_as_fair_as_first_pairing(
+    engines: Callable[..., None],
+) -> None:
     instance = crowd(60, 4)
     begin = feasible_pairing(instance)
     engines(WarmStartedProgram=None, solve_program=None, call_in_subprocess=None)

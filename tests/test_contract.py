@@ -139,7 +139,7 @@ def test_exact_methods_are_never_worse_than_policies(name: str, method: catalog.
 
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", seeds(40, 1))
-def test_exact_methods_are_never_worse_on_drawn_instances(seed: int) -> None:
+def test_exact_methods_are_never_worse_than_policies_on_drawn_instances(seed: int) -> None:
     wrong = [
         f"{method.name} on {instance}: {what}"
         for instance in drawn(seed)
@@ -152,7 +152,7 @@ def test_exact_methods_are_never_worse_on_drawn_instances(seed: int) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("name", "method"), pairs(LARGER))
-def test_exact_methods_are_never_worse_on_larger_instances(
+def test_exact_methods_are_never_worse_than_policies_on_larger_instances(
     name: str, method: catalog.Method
 ) -> None:
     test_exact_methods_are_never_worse_than_policies(name, method)
@@ -163,7 +163,7 @@ def test_exact_methods_are_never_worse_on_larger_instances(
 @pytest.mark.parametrize("method", ["optimal", "stable"])
 @pytest.mark.parametrize("gpu", ["v100", "p100"])
 @pytest.mark.parametrize("copies", [4, 20])
-def test_exact_methods_are_never_worse_on_measured_tables(
+def test_exact_methods_are_never_worse_than_policies_on_measured_penalties(
     gpu: Any, copies: int, method: str
 ) -> None:
     instance = gavel(DATA / "interference" / "gavel_pairs.json", gpu=gpu, copies=copies)

@@ -256,7 +256,7 @@ def test_engine_status_and_bound_are_checked_against_its_point() -> None:
         assert word != "above the value" or settled.bound is None
 
 
-def test_engines_distinguish_one_agent_in_a_million() -> None:
+def test_program_check_finds_row_broken_by_one_in_a_million() -> None:
     row = ([1.0, -1e6], -np.inf, 0.0)
     assert not program_of(2, row, upper=[1e6, 1], integer=True).holds([1.0, 0.0])
 

@@ -374,7 +374,7 @@ def test_debts_use_shares_finer_than_machines_exactly_as_given(tmp_path) -> None
     assert present_weights(found).tolist() == [1000, 600, 200, 100, 100]
 
 
-def test_level_fs_is_printed_and_its_disagreement_noted(tmp_path) -> None:
+def test_slurm_level_fs_is_printed_beside_debts_and_disagreement_noted(tmp_path) -> None:
     (tmp_path / "shares.txt").write_text(
         "Account|User|RawShares|FairShare|LevelFS\n"
         " a||1||0.500000\n  a|ann|1|0.750000|1\n  a|bob|1|0.250000|0.5\n b||1||inf\n  b|cat|1\n"

@@ -57,7 +57,7 @@ def test_penalty_filling_of_row_without_samples_uses_other_rows() -> None:
     assert penalty.min() < filled[2, 1] < penalty.max()
 
 
-def test_only_eligible_entries_are_sampled() -> None:
+def test_sample_mask_holds_only_eligible_matrix_entries() -> None:
     eligible = ~np.eye(6, dtype=bool)
     mask = sample_mask((6, 6), 1.0, np.random.default_rng(0), eligible)
     assert (mask == eligible).all()
@@ -89,7 +89,7 @@ def brute_tau(truth: Floats, predicted: Floats) -> float:
         ([], [], 1),
     ],
 )
-def test_accuracy_tau_counts_pairs_as_equation_2(
+def test_filtering_accuracy_is_share_of_pairs_predicted_in_order(
     truth: list[float], guess: list[float], share: float
 ) -> None:
     assert tau([truth], [guess]) == pytest.approx(share)

@@ -78,7 +78,7 @@ def test_frontier_drops_contradicted_bound() -> None:
     assert marks[0].bound == 0.1
 
 
-def test_frontier_small_value_without_scale_is_unproved() -> None:
+def test_nearly_zero_frontier_value_off_its_bound_is_unproved_without_metric_scale() -> None:
     far_apart = [point(1, 1e-9, 2e-9)]
     assert (
         settled(far_apart, "max", 1e-6)[0].status is Status.OPTIMAL

@@ -246,7 +246,7 @@ def test_grouping_is_described_by_types_and_machines() -> None:
     assert found.rows[0][2:] == pytest.approx(((0.21 + 0.07 + 0.04) / 3, 0.21))
 
 
-def test_groups_csv_gives_table_model(tmp_path: Path) -> None:
+def test_groups_csv_reader_keeps_measured_penalties_of_groups(tmp_path: Path) -> None:
     folder = tables(
         tmp_path, groups=f"group,job,penalty\n{PAIRS}{TRIPLES}web + web,web,.07\n",
         jobs="job,count,pressure\nbatch,3,4.5\nweb,6,1\n",
@@ -264,7 +264,7 @@ def test_groups_csv_gives_table_model(tmp_path: Path) -> None:
     approved(cotenant.solve(found, "optimal").described().sentence)
 
 
-def test_additive_reader_reports_error_on_larger_groups(tmp_path: Path) -> None:
+def test_additive_model_of_groups_csv_reports_error_on_larger_groups(tmp_path: Path) -> None:
     folder = tables(tmp_path, groups=f"group,job,penalty\n{PAIRS}{TRIPLES}")
     found = groups_csv(folder, model="additive", copies=3)
     assert found.penalty is not None
@@ -313,7 +313,7 @@ def test_groups_csv_classes_have_own_seats_and_penalties(tmp_path: Path) -> None
         groups_csv(folder, seats=3)
 
 
-def test_additive_reader_refuses_missing_pairs(tmp_path: Path) -> None:
+def test_additive_model_of_groups_csv_refuses_missing_pairs(tmp_path: Path) -> None:
     folder = tables(tmp_path, groups="group,job,penalty\na + b,a,.1\na + b,b,.1\n")
     assert groups_csv(folder, model="additive").seats.tolist() == [2]  # nobody is beside its like
     with refused(InvalidFile):

@@ -121,7 +121,9 @@ def cache(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Path]:
 
 
 @pytest.mark.slow
-def test_runs_after_warm_compile_no_kernel(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_run_after_warm_command_compiles_no_kernel(
+    cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(installing, "WARMING", ("colocation/tiny", "colocation preferences"))
     done = run("warm")
     assert done.returncode == 0

@@ -124,7 +124,7 @@ def test_lifetimes_unproved_claims_are_refused() -> None:
         prices.refuses(put("steps", step, "prices", 0, to=lambda price: price + 10**9))
 
 
-def test_lifetimes_prices_at_other_interval_are_refused() -> None:
+def test_price_proof_for_vm_lifetimes_is_refused_at_time_of_other_vms() -> None:
     """Of 7 and 5 with room 10 each needs a server of its own; two of 5 would fit together."""
     instance = Lifetimes([[7], [5]], [10], [0, 1, 1, 1], [0, 0, 1, 1], [1, 2, 2, 2])
     step = {"kind": "prices", "prices": [1, 1], "scale": 1, "rents": [0], "weights": [[1]]}

@@ -132,7 +132,7 @@ def test_speedup_predictor_is_exact_under_its_models() -> None:
     assert errors["error"].max() < 1e-9
 
 
-def test_every_other_core_count_can_be_held_out() -> None:
+def test_prediction_errors_can_hold_out_alternate_core_counts() -> None:
     profile = amdahl_profile()
     errors = prediction_errors(profile.only(profile.size == 1), holdout="every-other-count")
     assert errors["cores"].tolist() == [12]
@@ -237,7 +237,7 @@ def test_karp_flatt_recovers_fractions_of_run_times(tmp_path: Path) -> None:
     assert max(picture(figure_3_5(profile=path), "market-figure-3.5").series[0].y) < 1e-12
 
 
-def test_verdicts_on_parallel_fraction_claims_change_with_run_times(tmp_path: Path) -> None:
+def test_verdicts_on_published_parallel_fractions_change_with_run_times(tmp_path: Path) -> None:
     poor = written(tmp_path, {"a": (0.3, 0.0), "b": (0.9, 0.03), "dedup": (0.9, 0.0)})
     assert found(figure_3_4(profile=poor))["expected parallel fractions"].verdict == "differs"
     falling = found(figure_3_3(profile=poor))["F tends to shrink as the core count increases"]

@@ -229,7 +229,7 @@ def doubtful(instance: Any, answer: Any) -> bool:
     "given", [{"metrics": [3]}, {"metrics": [penalty]}, {"metrics": [shapeless]},
               {"rules": [doubtful, doubtful]}],
 )  # fmt: skip
-def test_invalid_own_metrics_are_refused_first(given: dict[str, Any]) -> None:
+def test_compare_refuses_invalid_metrics_and_rules_of_the_user(given: dict[str, Any]) -> None:
     with refused(InvalidOption):
         cotenant.compare([TINY], ["GR"], progress=False, **given)
 

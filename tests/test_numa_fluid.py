@@ -246,7 +246,7 @@ def test_fluid_proof_of_any_prices_gives_valid_bound(seed: int) -> None:
         assert float(level.bound) <= least + 1e-9 * (1 + least)
 
 
-def test_fluid_proof_is_accepted_only_for_its_own_energies() -> None:
+def test_numa_fluid_proof_is_refused_for_other_link_energies() -> None:
     instance = read("numa/kmeans-hot-blade")
     options = {"ht_energy": 12.5, "pcie_energy": 80.0, "pcie_hops": 1.0}
     proof = proved(instance, "fluid", **options)

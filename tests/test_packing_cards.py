@@ -304,7 +304,7 @@ def test_max_gpus_bound_holds_at_amounts_of_a_billion_and_more(seed):
 
 
 @pytest.mark.slow
-def test_max_gpus_proof_tightens_bound_of_prices_by_tree(tmp_path):
+def test_max_gpus_proof_with_tree_closes_gap_left_by_price_bound(tmp_path):
     instance = _on_one_resource(
         79_999_999_999, 3, 4, [10**10, *[3 * 10**10] * 3], [2, 3, 2, 3], [1, 0, 0, 0],
         [0, 41, 9, 70],

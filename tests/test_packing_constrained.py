@@ -83,7 +83,7 @@ def test_fewest_moves_at_cost_limit_equals_enumeration(seed: int) -> None:
 
 
 @pytest.mark.parametrize(("number", "status"), [(3, Status.OPTIMAL), (4, Status.INFEASIBLE)])
-def test_assignment_model_of_spread_is_exact(number: int, status: Status) -> None:
+def test_assignment_model_decides_zone_spread_rule_exactly(number: int, status: Status) -> None:
     """One of them fits into the second zone: two and one are even enough, three and one are not."""
     ruled = presolve(
         Packing([[4], [1]], [[1]], request=[number], servers=[1, 1], zone=("a", "b"), skew=[1])
@@ -185,7 +185,7 @@ def test_cluster_generator_placement_is_feasible_with_given_sizes() -> None:
     assert made == cluster(nodes=40, vms=400, types=60, rng=np.random.default_rng(1))
 
 
-def test_aggregate_program_pools_servers_forced_into_use() -> None:
+def test_presolve_merges_equal_servers_that_must_be_used() -> None:
     # six servers; on four of them a VM that may run nowhere else; eight VMs of 2 besides
     fixed = np.eye(4, 6, dtype=bool)
     instance = Packing(
@@ -229,7 +229,7 @@ def test_cheaper_server_keeps_zone_under_zone_rules() -> None:
         assert sorted(made.server_cost[placement.server_class].tolist()) == costs
 
 
-def test_two_servers_are_replaced_by_cheaper_classes() -> None:
+def test_two_costly_servers_are_replaced_by_servers_of_cheaper_classes() -> None:
     instance = Packing(
         capacity=[[10, 10], [5, 5], [6, 6], [5, 5]], demand=[[6, 6], [4, 4], [3, 3]],
         request=[1.0, 1.0, 1.0], servers=[2.0, 2.0, 2.0, 1.0], cost=[9, 4, 5, 1],

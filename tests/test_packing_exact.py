@@ -183,7 +183,7 @@ def test_nearly_equal_disutilities_are_compared_as_radicals() -> None:
         assert game.worths.order(8, two, 4, one) == -expected
 
 
-def test_combinations_with_equal_float_utilization_are_ranked_exactly() -> None:
+def test_vm_combinations_with_equal_float_utilization_are_ranked_exactly() -> None:
     """p / a and q / b differ by 1 / (a b), less than floats tell apart."""
     a, b = 2**30 + 1, 2**30 - 1
     p, q = 2**29, 2**29 - 1

@@ -79,7 +79,7 @@ def test_fair_share_of_paper_example_is_8_over_23() -> None:
     )
 
 
-def test_combinations_of_paper_server_1_are_13() -> None:
+def test_server_1_of_xu_and_yu_example_has_13_vm_combinations() -> None:
     table = pre_combination(EXAMPLE.demand, EXAMPLE.capacity[0], np.full(3, UNCAPPED))
     printed = {
         D, E, F, (1, 1, 0), (0, 2, 1), (0, 1, 1), (0, 4, 0), (0, 3, 0), (0, 2, 0), (0, 1, 0), C,
@@ -222,7 +222,7 @@ def test_joint_optimum_with_coarse_rounding_stops_with_gap(monkeypatch) -> None:
     assert (outcome.status, outcome.stop) == (Status.FEASIBLE, Stop.FINISHED)
 
 
-def test_joint_optimum_at_alpha_5_equals_exact_enumeration(brute) -> None:
+def test_joint_optimum_of_packing_game_at_fairness_alpha_5_equals_enumeration(brute) -> None:
     instance = Packing(
         capacity=[[1], [4]], initial=[[2], [4]], servers=[1, 3], demand=[[1], [1]],
     )  # fmt: skip
@@ -326,7 +326,9 @@ def test_fuga_box_representation_gives_same_play_as_lists(brute: Any) -> None:
 
 
 @pytest.mark.parametrize("number", numbers(300, 5))
-def test_fuga_boxes_compare_close_utilities_exactly(brute: Any, number: int) -> None:
+def test_fuga_play_by_boxes_of_vm_counts_compares_close_utilities_exactly(
+    brute: Any, number: int
+) -> None:
     rng, asked = np.random.default_rng(6), 0
     for _ in range(number):
         game = drawn(brute, rng, near=True)

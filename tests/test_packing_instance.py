@@ -70,7 +70,7 @@ AZURE = """vm,batch,cpu_cores,mem_gb,start_s,end_s_lo,end_s_hi,censored
 """
 
 
-def test_azure_list_is_read_at_densest_or_given_instant(tmp_path) -> None:
+def test_azure_vm_list_is_read_at_time_of_most_demand_or_given_time(tmp_path) -> None:
     path = tmp_path / "azure.csv"
     path.write_text(AZURE)
     densest = azure_vm(path)

@@ -65,7 +65,9 @@ def test_services_proof_is_accepted(some: range) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("some", ranges(600, 20, 60))
-def test_services_verifier_program_is_feasible_from_optimum(some: range) -> None:
+def test_verifier_program_of_services_is_feasible_iff_cost_limit_exceeds_optimum(
+    some: range,
+) -> None:
     for seed in some:
         instance = random_services(np.random.default_rng(40_000 + seed))
         given = CheckedPacking(case_of(instance), ruled=True)

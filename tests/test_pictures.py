@@ -528,6 +528,6 @@ def test_comparison_picture_texts_are_inside_canvas(problem: str) -> None:
     assert [it for each in found for width in WIDTHS for it in outside(each, width)] == []
 
 
-def test_profile_has_no_ratios_if_best_values_are_zero() -> None:
+def test_performance_profile_has_no_ratios_if_best_values_are_zero() -> None:
     assert not has_ratios({"stable": [0.0, 0.0], "SMR": [634.0, 20.0]}, "min")
     assert has_ratios({"stable": [0.0, 1.0], "SMR": [634.0, 20.0]}, "min")

@@ -88,7 +88,7 @@ def test_empty_preference_lists_are_refused(lists: Any) -> None:
         from_lists(lists)
 
 
-def test_from_lists_of_rows_series_frames_and_numbers_equal_mapping() -> None:
+def test_preference_lists_in_rows_series_or_frames_equal_those_in_a_mapping() -> None:
     import pandas
 
     lists = {"ann": ["bob", "cat"], "bob": ["cat", "ann"], "cat": ["ann"], "dan": []}

@@ -379,7 +379,7 @@ def test_proof_of_endless_work_is_refused_at_work_limit(name: str) -> None:
     assert WorkLimit.left > 10**9  # who makes a proof is not counted
 
 
-def test_curves_whose_steps_have_no_common_part_are_refused() -> None:
+def test_sensitivity_curves_with_huge_common_multiple_of_steps_are_refused() -> None:
     """Their least common multiple has more digits than the file."""
     gaps = [10**900 + k for k in range(60)]
     knots = [0, *(sum(gaps[: k + 1]) for k in range(60))]

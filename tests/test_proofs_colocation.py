@@ -140,7 +140,7 @@ def test_fair_proof_of_any_flow_gives_valid_bounds() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("few", [0, 1, 2])
 @pytest.mark.parametrize("options", ALPHAS, ids=str)
-def test_verifier_program_of_few_blocking_pairs_admits_exactly_those_pairings(
+def test_verifier_program_of_few_blocking_pairs_admits_exactly_pairings_with_few(
     options: Document, few: int
 ) -> None:
     seen = set()
@@ -162,7 +162,7 @@ def test_verifier_program_of_few_blocking_pairs_admits_exactly_those_pairings(
     assert len(seen) == 2
 
 
-def test_verifier_program_of_slack_admits_exactly_those_pairings() -> None:
+def test_verifier_program_of_slack_limit_admits_exactly_pairings_within_it() -> None:
     seen = set()
     for document in cases(12, start=300, most=6):
         every = truths(document)

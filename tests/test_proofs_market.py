@@ -424,7 +424,9 @@ def test_logarithms_and_exponentials_lie_between_their_bounds(seed: int) -> None
         ("nash-welfare", {"utility": "leontief"}),
     ],
 )
-def test_unproved_market_methods_stay_claimed(method: str, options: Document) -> None:
+def test_market_methods_with_unsupported_options_have_no_proof(
+    method: str, options: Document
+) -> None:
     with pytest.raises(Claimed):
         proved(cotenant.read("market/tiny"), method, **options)
 
@@ -514,7 +516,7 @@ def test_leximin_tree_with_a_leaf_removed_added_or_changed_is_refused() -> None:
 
 @pytest.mark.sampled(8)
 @pytest.mark.parametrize("seed", range(8))
-def test_leximin_verifier_accepts_no_false_level_of_random_trees(seed: int) -> None:
+def test_leximin_verifier_refuses_random_trees_that_prove_false_values(seed: int) -> None:
     rng = np.random.default_rng(seed)
     market, answers = market_of(seed), every(seed)
     best = max(own for _, own in answers)
@@ -573,7 +575,7 @@ def test_leximin_tree_refuses_fractional_cores_and_large_boxes() -> None:
 
 
 @pytest.mark.parametrize("seed", range(6))
-def test_leximin_at_time_limit_zero_is_bounded_by_weights(seed: int) -> None:
+def test_market_leximin_at_time_limit_zero_has_bound_from_weights_of_users(seed: int) -> None:
     market, rng = market_of(seed), np.random.default_rng(seed)
     outcome = cotenant.solve(market, "leximin")
     proof = leximin.leximin(task_of(market, outcome, Clock(1e-9), "leximin"))

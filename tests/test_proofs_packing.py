@@ -236,7 +236,7 @@ def test_joint_optimum_proof_refuses_witness_that_is_no_play() -> None:
 
 
 @pytest.mark.slow
-def test_algorithm_1_placement_is_refused_as_equilibrium() -> None:
+def test_fuga_algorithm_1_placement_is_refused_as_equilibrium_of_packing_game() -> None:
     instance = read("packing/vm-types-8")
     given = fuga_algorithm_1(instance)
     proof = proved(instance, "FUGA")

@@ -102,7 +102,7 @@ def _tree(given: CheckedPacking, method: str, least: Best, below: int, each: boo
 @pytest.mark.parametrize(
     "first", [0, *(pytest.param(s, marks=pytest.mark.slow) for s in (400, 900))]
 )
-def test_placing_tree_exists_below_optimum_and_not_above(first: int) -> None:
+def test_tree_proves_placement_optimum_and_no_higher_bound(first: int) -> None:
     """Whatever a file says, the program holds the best placement."""
     for instance, optima in small(first, 10 if first == 0 else 60):
         if optima is None:
@@ -184,7 +184,7 @@ def web(method: str) -> Proved:
     return proved(WEB, method)
 
 
-def test_bundled_web_state_has_proved_servers_and_moves() -> None:
+def test_bundled_web_cluster_has_proved_fewest_servers_and_moves() -> None:
     approved(web("min-servers").sentence)
     approved(web("fewest-moves").sentence)
 

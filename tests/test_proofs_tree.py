@@ -78,7 +78,7 @@ def test_compiled_propagation_equals_propagation_of_the_verifier_step_by_step() 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("factor", [1, 10**30])
-def test_proof_tree_exists_iff_program_is_infeasible_below_cost(factor: int) -> None:
+def test_tree_proof_exists_iff_program_has_no_point_within_cost_limit(factor: int) -> None:
     trees = 0
     for seed in range(60):
         program = drawn_program(seed, 7, 4, factor)

@@ -129,7 +129,7 @@ def test_report_command_is_quoted_and_reproducible() -> None:
     assert json.loads(found.stdout)["result"]["options"] == {"alpha": 0.05}
 
 
-def test_report_commands_of_frontiers_predictions_and_own_functions_repeat_their_run() -> None:
+def test_commands_in_report_repeat_the_runs_of_their_rows() -> None:
     approved(run_command(row("GR", file=None, time_limit=None)))
     assert "'predict = 0.25'" in run_command(row("SMR", predict=0.25, seed=1))
     approved(run_command(frontier()))
@@ -534,7 +534,7 @@ def sentence(rows: list[Any]) -> str:
     return decision(rows, METRIC_TABLE)[0]
 
 
-def test_decision_names_gap_and_best_policy() -> None:
+def test_decision_sentence_names_gap_to_bound_and_best_policy() -> None:
     proved, policy = (
         penalty_row("optimal", 0.02, bound=0.02, status="optimal"),
         penalty_row("GR", 0.02),
@@ -559,11 +559,11 @@ def test_decision_names_gap_and_best_policy() -> None:
         [report_rows.failed("optimal")],
     ],
 )
-def test_decision_without_bound_or_answer_is_none(rows: list[Any]) -> None:
+def test_decision_sentence_without_bound_or_answer_is_empty(rows: list[Any]) -> None:
     assert decision(rows, METRIC_TABLE) == ("", None)
 
 
-def test_decision_from_bound_and_a_single_policy_names_no_best_method() -> None:
+def test_decision_sentence_for_bound_and_one_policy_names_no_best_method() -> None:
     rows = cotenant.compare([cotenant.read("numa/tiny")], ["fluid", "Local"], progress=False).rows
     approved(decision(rows, analysis_of("numa").metric_table)[0])
 

@@ -441,7 +441,7 @@ def test_variations_keep_options_given_by_user(registry: Any) -> None:
     approved(cause["hangs on the order"])
 
 
-def test_experiment_variation_reads_data_folder_and_its_file_is_in_the_row(
+def test_experiment_row_names_file_that_a_variation_read_from_data_folder(
     registry: Any, tmp_path: Path
 ) -> None:
     registry(make("reader", variations={"the file": {"theirs": {"log": Path("traces/log.txt")}}}))

@@ -267,7 +267,7 @@ def test_twenty_ties_among_200_roommates_are_proved_by_one_partition():
 
 
 @pytest.mark.parametrize(("agents", "levels"), [(200, 1000), (500, 10_000), (500, 100)])
-def test_fewest_with_ties_is_proved_for_few_and_many_ties(agents, levels):
+def test_fewest_blocking_pairs_are_proved_for_lists_with_few_or_many_ties(agents, levels):
     for seed in range(3):
         lists = random_lists(np.random.default_rng(seed), agents, levels)
         found = fewest_with_ties(lists, time_limit=60)

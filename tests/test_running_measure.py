@@ -134,7 +134,7 @@ def test_measurement_on_too_noisy_machine_stops_as_hopeless(tmp_path: Path) -> N
     assert on.stop == "reached"  # the rows so far serve the wider one
 
 
-def test_budget_ends_measurement_between_runs(tmp_path: Path) -> None:
+def test_time_budget_ends_penalty_measurement_between_runs(tmp_path: Path) -> None:
     simulated = machine()
     found = measure(simulated_jobs(3), tmp_path / "lab.db", machine=simulated, budget=100.0)
     assert (found.stop, simulated.clock - 1e9 <= 100) == ("budget", True)

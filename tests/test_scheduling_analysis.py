@@ -181,7 +181,9 @@ def stored(folder: Path, instance: Instance, method: str = "FAIRSHARE") -> tuple
 
 @pytest.mark.parametrize("kind", [kind for kind in KINDS if kind != "related"])
 @pytest.mark.parametrize("method", ["FAIRSHARE", "REF", "ROUNDROBIN"])
-def test_fairness_of_result_equals_its_metrics(kind: str, method: str, tmp_path: Path) -> None:
+def test_fairness_audit_of_result_equals_its_owed_and_psi_metrics(
+    kind: str, method: str, tmp_path: Path
+) -> None:
     instance = small_instance(np.random.default_rng(7), kind)
     instance_file, result_file = stored(tmp_path, instance, method)
     (found,) = fairness(instance_file, schedule=result_file, ties=0).audits

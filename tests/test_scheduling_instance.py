@@ -98,7 +98,7 @@ def test_figure_2_utility_changes_equal_published_numbers(
     assert flow_time(instance, starts) - flow_time(instance, before.start) == flow
 
 
-def test_scheduling_utilities_count_only_past_time() -> None:
+def test_scheduling_utilities_ignore_time_after_the_given_moment() -> None:
     jobs = [(2, 3, 0), (4, 10, 1)]
     assert UTILITIES["utilization"](jobs, 6) == 3 + 2
     assert UTILITIES["flow-time"](jobs, 6) == -5

@@ -245,7 +245,7 @@ def test_schedules_of_parallel_jobs_have_no_proof_file(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("backfilling", [False, True])
 @pytest.mark.parametrize("machines", [2, 5, 12])
-def test_greedy_schedule_of_parallel_jobs_may_do_one_machines_share_of_optimum(
+def test_greedy_work_on_parallel_jobs_may_be_optimum_divided_by_number_of_machines(
     machines: int, backfilling: bool
 ) -> None:
     # theorem 6.2 promises 3/4 for sequential jobs

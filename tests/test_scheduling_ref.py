@@ -451,7 +451,7 @@ def bound_of(instance: Scheduling, step: Document, *, utility: bool) -> Any:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(15))
-def test_any_time_prices_give_valid_bounds(seed: int) -> None:
+def test_schedule_bound_at_any_prices_of_machine_time_is_valid(seed: int) -> None:
     instance, rng = few_jobs(seed), np.random.default_rng(seed)
     units, utility = (best_of_all(instance, name) for name in ("utilization", "utility"))
     for _ in range(20):
@@ -462,7 +462,7 @@ def test_any_time_prices_give_valid_bounds(seed: int) -> None:
 
 
 @pytest.mark.parametrize("seed", range(15))
-def test_bound_at_time_prices_equals_the_best_start_of_each_job(seed: int) -> None:
+def test_schedule_bound_at_prices_of_machine_time_adds_best_start_of_each_job(seed: int) -> None:
     instance, rng = scheduling(seed), np.random.default_rng(seed)
     for utility in (False, True):
         step = dual_step(rng, instance.horizon)

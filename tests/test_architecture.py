@@ -481,7 +481,7 @@ BUDGET = {
     "cluster": (12_657, 8_706),
     "papers": (5_855, 4_267),
     "cli": (3_479, 2_378),
-    "tests": (44_156, 34_992),
+    "tests": (44_172, 35_008),
     "benchmarks": (6_948, 5_380),
 }
 """Lines of each layer's Python files, and those of code (without blanks, comments and docstrings):

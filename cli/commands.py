@@ -185,9 +185,8 @@ def run() -> int:
 
         why = why_uncached()
         anew = f"; kernels are compiled again in every run: {why}" if why else ""
-        say(
-            f"+ {seconds:.1f} s to start (libraries, kernels, processes), in no run's seconds{anew}"
-        )
+        parts = "libraries, kernels, processes"
+        say(f"+ {seconds:.1f} s to start ({parts}), not in the seconds of runs{anew}")
     return code if isinstance(code, int) else DONE
 
 

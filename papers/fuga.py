@@ -59,7 +59,7 @@ LETTERS = ("abc", "def")
 
 @PAPER.experiment("figure-2", "fig. 2, section 4.3")
 def figure_2() -> Parts:
-    """The worked example: fair share, combinations, strategy sets, utilities."""
+    """The paper's worked example: fair share, combinations, strategy sets, utilities."""
     # 1. The fair share, and the strategy sets.
     instance = EXAMPLE
     fair = FairShare.of(instance)

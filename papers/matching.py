@@ -410,7 +410,7 @@ STABLE_NOT_UNIQUE = Admission(
 def claims(
     *, seed: Annotated[int, AtLeast(0)] = 0, instances: Annotated[int, AtLeast(1)] = 300
 ) -> Parts:
-    """Claims of section III.B: stability, utilization, completion time, proportional fairness.
+    """Section III.B of the paper: stability, utilization, completion time, proportional fairness.
 
     Parameters
     ----------

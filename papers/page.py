@@ -300,13 +300,13 @@ To find a cause, the experiment is run again with one thing changed that the pap
 other random draws, another order, other penalties. The note of the row says under which change the
 difference vanishes, or which were ruled out; the file of rows says how far the number moved.
 
-All these pages are made from [one file of rows](reproduction.jsonl) by
+The pages of all papers are made from [one file of rows](reproduction.jsonl) by this command:
 
 ```
 cotenant reproduce all --data DATA --out docs/reproduction.jsonl --page docs/reproduction.md
 ```
 
-DATA is a folder of measured files ([Contributing](contributing.md) says which). Without it, the
-experiments that need them are skipped and say so. If the command is stopped, the same command runs
-what is missing.
+DATA is a folder of measured files ([Contributing](contributing.md) says which). Without DATA,
+experiments that need measured files are skipped and say so. If the command is stopped, the same
+command runs what is missing.
 """

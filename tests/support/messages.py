@@ -41,7 +41,7 @@ PLACES = [
         "on <host>, since <time>",
     ),
     (r"\b(127\.0\.0\.1|localhost):\d+", r"\1:<port>"),
-    (r"\+ [\d.]+ s to start [^;]*?in no run's seconds", ""),
+    (r"\+ [\d.]+ s to start [^;]*?not in the seconds of runs", ""),
     (r"loading libraries and compiling kernels .not counted. \.\.\.", ""),
     (r"(no scheduler with a worker answers there within [\d.]+ s) \([^)]*\)", r"\1 (<why>)"),
     (r"\b[\d.]+ GB are free", "<free> GB are free"),

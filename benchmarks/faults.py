@@ -107,7 +107,7 @@ FAULTS = r"""
 + np.where(short > 0, (short / 2 + job[first]), 0.0)
 
 @ solvers/packing/arrivals.py: a VM that leaves counts as two moves
-? advice_gpus::test_bundled_state_needs_three_moves_for_its_gang
+? advice_gpus::test_bundled_training_cluster_needs_three_moves_for_its_gang_of_pods
 - cost = (self.running * (worth + SCALE))
 + cost = (self.running * (worth + 2 * SCALE))
 
@@ -217,7 +217,7 @@ FAULTS = r"""
 + both &= now - after[part][:, own] >= least
 
 @ instances/problem/base.py: that a request may be served in part is not written
-? files::test_packing_with_requests_served_in_part_is_unchanged_by_write_and_read
+? files::test_packing_with_requests_served_in_part_is_read_as_written
 - if kind.json.hidden or value is None or value is False:
 + if kind.json.hidden or value is None or isinstance(value, bool):
 
@@ -252,7 +252,7 @@ FAULTS = r"""
 + (*mix, n)) for n in range(enough - 1)]
 
 @ verify/packing_servers.py: the same in the program of the verifier
-? packing_services::test_verifier_program_of_services_is_feasible_iff_cost_limit_exceeds_optimum
+? packing_services::test_services_program_of_verifier_is_feasible_iff_cost_may_reach_optimum
 - {**mix, d: n}) for n in range(last)]
 + {**mix, d: n}) for n in range(last - 1)]
 
@@ -302,7 +302,7 @@ FAULTS = r"""
 + each
 
 @ solvers/colocation/stable_routes.py: that some number of pairs is too few proves two more
-? colocation_stable::test_negative_decision_for_two_blocking_pairs_proves_three
+? colocation_stable::test_infeasibility_of_two_blocking_pairs_proves_at_least_three
 - search.raise_bound(most + 1, f"
 + search.raise_bound(most + 2, f"
 
@@ -367,7 +367,7 @@ FAULTS = r"""
 + _SIDE = 0.95
 
 @ solvers/market/guaranteed.py: only an allocation twice as fair replaces the fairest one
-? market_rivals::test_guaranteed_search_finds_allocation_fairer_than_endowments
+? market_rivals::test_market_search_finds_allocation_with_sharing_index_above_1
 - if one.index > self.fairest.index:
 + if one.index > 2 * self.fairest.index:
 
@@ -517,7 +517,7 @@ FAULTS = r"""
 + (each.effect == taint.effect)
 
 @ cluster/judge/scheduler_filters.py: a spread of just its maximum is refused
-? advice_safe::test_spreads_over_nodes_equal_enumeration_by_filters
+? advice_safe::test_advice_for_pods_spread_over_nodes_equals_enumeration
 - found = total.high[domain] + own - total.least(spread.domains) <= spread.most
 + found = total.high[domain] + own - total.least(spread.domains) < spread.most
 

@@ -55,7 +55,7 @@ def tiny() -> Accelerators:
 
 
 @pytest.mark.parametrize("seed", seeds(20, 3))
-def test_readable_models_of_shares_have_the_optimum_of_the_arrays(seed: int) -> None:
+def test_pyomo_models_of_time_shares_have_optimum_of_solved_programs(seed: int) -> None:
     instance = drawn(seed)
     steps = required_steps(instance)
     for method, model in (

@@ -409,7 +409,7 @@ def test_admission_columns_prove_optimum_or_valid_bound(effort: str, name: str) 
 
 
 @pytest.mark.parametrize("share", [0.6, 0.9, 1 - 1e-6])
-def test_sets_listed_below_a_value_contain_the_admission_optimum(share: float) -> None:
+def test_job_sets_of_assignments_above_a_speed_contain_the_admission_optimum(share: float) -> None:
     for seed in range(12):
         instance = given(seed)
         best = most_total_speed(instance)

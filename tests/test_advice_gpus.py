@@ -66,7 +66,7 @@ def never(gang: Answer) -> bool:
 # what is known of a state
 
 
-def test_bundled_state_needs_three_moves_for_its_gang() -> None:
+def test_bundled_training_cluster_needs_three_moves_for_its_gang_of_pods() -> None:
     found = gpus(read_state(["state/training"]))
     gang = only(found)
     assert (gang.name, len(gang.pods), len(gang.plan.targets)) == ("ml/llama", 2, 3)
@@ -206,7 +206,7 @@ def test_pod_with_gpu_share_is_pinned_and_its_node_unused() -> None:
     assert emptied.impossible == "while the pinned pods stay (proved)"
 
 
-def test_reservation_of_shared_gpu_is_resident_and_unbounded() -> None:
+def test_reservation_pod_of_shared_gpu_stays_and_its_node_has_unknown_room() -> None:
     holds = runs("hold-1", "n0", 1, owner="", namespace="kai-resource-reservation",
                  labels={"runai-gpu-group": "u"})  # fmt: skip
     part = pod("a-1", "n0", annotations={"gpu-fraction": "0.5"})

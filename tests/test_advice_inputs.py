@@ -251,7 +251,7 @@ def test_invalid_prices_are_refused(tmp_path: Path, table: str) -> None:
         priced(tmp_path, table, {TYPE: "m5"}, {TYPE: "c5"}, {})
 
 
-def test_prices_of_unused_types_are_noted(tmp_path: Path) -> None:
+def test_prices_of_node_types_absent_from_cluster_are_noted(tmp_path: Path) -> None:
     table = written(
         tmp_path, "type,price\nm5,1\n" + "".join(f"x{n},1\n" for n in range(5)), "p.csv"
     )

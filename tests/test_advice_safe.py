@@ -125,7 +125,7 @@ def spread_pods(
 
 @pytest.mark.slow
 @pytest.mark.parametrize("some", [*ranges(600, 3, 200), range(955_126, 955_127)])
-def test_spreads_over_nodes_equal_enumeration_by_filters(some: range) -> None:
+def test_advice_for_pods_spread_over_nodes_equals_enumeration(some: range) -> None:
     for seed in some:
         for what, held, seen in spreads_over_nodes(seed):
             assert held, (seed, what, seen)
@@ -188,7 +188,7 @@ def test_pending_pod_without_spread_may_unbalance_others() -> None:
     assert (found.nodes.value, found.arrivals) == (1, {1: "n1"})
 
 
-def test_repair_of_two_spreads_over_single_nodes_is_proved_to_need_one_move() -> None:
+def test_repair_of_pods_spread_over_zones_and_nodes_is_proved_to_need_one_move() -> None:
     """Each zone is one node: both spreads are over the same zones of the instance."""
     pods = spread_pods((0, 4), skew=3)
     for one in pods:

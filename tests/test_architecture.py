@@ -508,7 +508,7 @@ def lines_of_code(path: Path) -> int:
 
 
 @pytest.mark.parametrize("layer", BUDGET)
-def test_layer_line_count_equals_its_budget(layer: str) -> None:
+def test_line_count_of_package_layer_equals_its_line_budget(layer: str) -> None:
     paths = sorted((ROOT / layer).rglob("*.py"))
     size = (
         sum(len(path.read_bytes().splitlines()) for path in paths),

@@ -97,7 +97,7 @@ def test_fewest_servers_equals_enumeration(seed: int) -> None:
     assert np.bincount(answer.data, weights=sizes).max() <= 10
 
 
-def test_fewest_servers_keeps_counts_and_apart_rule() -> None:
+def test_fewest_servers_places_vms_by_count_and_separates_apart_pairs() -> None:
     vms = pd.DataFrame({"cpu": [2, 3], "count": [3, 1], "zone": "a"}, index=["web", "db"])
     hosts = {"m5": {"cpu": 9, "cost": 3}}
     assert cotenant.fewest_servers(vms, hosts).data.server.tolist() == [[0, 0, 0], [0]]
@@ -231,13 +231,13 @@ def infeasible_deadline() -> Any:
         infeasible_groups, infeasible_rate, infeasible_deadline,
     ],
 )  # fmt: skip
-def test_conflict_of_infeasible_question_names_its_parts(asked: Callable[[], Any]) -> None:
+def test_conflict_of_infeasible_request_names_conflicting_parts(asked: Callable[[], Any]) -> None:
     answer = asked()
     assert answer.status == "infeasible"
     approved(str(answer.conflict))
 
 
-def test_infeasible_question_has_minimal_conflict_and_feasible_one_none() -> None:
+def test_infeasible_packing_has_minimal_conflict_and_feasible_pairing_has_none() -> None:
     answer = infeasible_packing(1, 14)
     assert answer.data["web"] == {"cpu": 1, "count": 3, "server": None, "host": None}
     assert answer.conflict.minimal

@@ -259,7 +259,7 @@ def agents_of(pairing: Pairing) -> list[tuple[int, int]]:
     return agents
 
 
-def test_figure_8_rank_correlation_equals_spearman_formula() -> None:
+def test_cooper_figure_8_rank_correlation_equals_spearman_formula() -> None:
     parts = figure_8(agents=400, draws=1)
     given = Setting(agents=400, draws=1)
     people = given.population(0)
@@ -282,7 +282,7 @@ def ranked(values: list[float]) -> list[float]:
     return [(low + 1 + high) / 2 for low, high in zip(below, upto, strict=True)]
 
 
-def test_figure_9_shares_equal_expectation_over_random_assignment() -> None:
+def test_cooper_figure_9_improved_shares_equal_expectation_over_random_assignment() -> None:
     parts = figure_9(agents=60, draws=1)
     given = Setting(agents=60, draws=1)
     people = given.population(0)

@@ -203,7 +203,7 @@ def edge_cases(rng: np.random.Generator, mode: str) -> tuple[np.ndarray, float]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("mode", ALPHA_MODES)
-def test_gains_and_gain_sets_equal_exact_decimals(mode: str, reference: Any) -> None:
+def test_agent_gains_and_better_partners_equal_exact_decimals(mode: str, reference: Any) -> None:
     rng = np.random.default_rng(len(mode))
     floats_wrong = 0
     for _ in range(60):

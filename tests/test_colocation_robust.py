@@ -266,7 +266,7 @@ def test_robust_options_without_intervals_are_refused() -> None:
         assert "\n" not in str(caught.value)
 
 
-def test_recommendation_counts_certain_gains_of_intervals() -> None:
+def test_recommendation_counts_only_gains_certain_within_penalty_intervals() -> None:
     instance, pairing = hand_worked()
     plain = instance.without_intervals()
     assert interval_cases.advised_agents_and_pairs(recommend(instance, pairing, alpha=0.1)) == (

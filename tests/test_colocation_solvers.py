@@ -203,7 +203,7 @@ def test_stable_refuses_relative_alpha_of_one() -> None:
 
 
 @pytest.mark.parametrize("seed", seeds(3, 1))
-def test_colocation_bounds_of_default_engine_and_cp_sat_are_equal_for_1000_agents(
+def test_default_engine_and_cp_sat_give_equal_bounds_for_1000_colocated_agents(
     seed: int,
 ) -> None:
     instance = crowd(20, 50, seed)
@@ -259,7 +259,7 @@ def test_colocation_with_two_odd_components_is_infeasible() -> None:
 
 
 @pytest.mark.parametrize("seed", range(6))
-def test_fair_with_slack_minimizes_mean_penalty(seed: int, reference: ModuleType) -> None:
+def test_fair_pairing_with_slack_minimizes_mean_penalty(seed: int, reference: ModuleType) -> None:
     rng = np.random.default_rng(seed)
     instance = Colocation(
         rng.integers(0, 10, (4, 4)) / 10, [2, 2, 1, 3], bandwidth=[1.0, 2.0, 2.0, 3.0]

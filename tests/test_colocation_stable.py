@@ -383,7 +383,7 @@ def test_fair_pairing_at_time_limit_is_best_found(engines: Callable[..., None]) 
     assert 0 <= found.bound <= value
 
 
-def test_fair_pairing_at_time_limit_zero_is_as_fair_as_first_pairing(
+def test_fair_pairing_without_time_has_slack_of_first_pairing(
     engines: Callable[..., None],
 ) -> None:
     instance = crowd(60, 4)
@@ -438,7 +438,7 @@ def test_fair_integer_program_equals_enumeration(
          [1, 1, 2], [1.0, 2.0, 2.0]),
     ],
 )  # fmt: skip
-def test_fair_distinguishes_slacks_within_tolerance(
+def test_fair_pairing_is_optimal_among_slacks_within_solver_tolerance(
     penalty: list[list[float]], count: list[int], bandwidth: list[float], reference: ModuleType
 ) -> None:
     instance = Colocation(penalty, count, bandwidth, unpaired=1.0)
@@ -486,7 +486,7 @@ def test_reduced_cost_fixing_keeps_pairs_of_better_pairings() -> None:
 @pytest.mark.parametrize(
     ("answer", "bound"), [(Status.INFEASIBLE, 3), (Status.UNKNOWN, 1), (Status.FEASIBLE, 1)]
 )
-def test_negative_decision_for_two_blocking_pairs_proves_three(
+def test_infeasibility_of_two_blocking_pairs_proves_at_least_three(
     answer: Status, bound: int, engines: Callable[..., None]
 ) -> None:
     stop = Stop.FINISHED if answer is Status.INFEASIBLE else Stop.TIME_LIMIT

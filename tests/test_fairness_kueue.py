@@ -149,7 +149,7 @@ def test_workload_of_new_uid_is_a_new_job(written) -> None:
     assert len(read_kueue(written([cluster_queue("bio", {"a100": 4}), *items])).submit) == 2
 
 
-def test_cohort_quotas_are_divided_and_noted(written) -> None:
+def test_kueue_cohort_quotas_are_divided_among_queues_and_noted(written) -> None:
     items = [*state(), cohort("all", parent="root", gpus=3), cohort("root")]
     found = judged(written(items))
     assert found.machines.tolist() == [6, 5]
@@ -320,7 +320,7 @@ def owed(judged: Fairness) -> dict[str, float]:
 
 
 @pytest.mark.parametrize("shares", [None, ",".join(f"{job[0]}=7" for job in [LIKE[0], *LIKE[1:]])])
-def test_ten_equal_accounts_on_eight_cpus_have_equal_debts(tmp_path, shares) -> None:
+def test_ten_equal_accounts_on_eight_cpus_are_owed_equal_amounts(tmp_path, shares) -> None:
     found = fairness(exported(tmp_path, LIKE), Source(machines=8, shares=shares))
     assert found.shares.tolist() == [0.1] * 10
     assert (found.machines * float(found.unit.size)).tolist() == pytest.approx([0.8] * 10)

@@ -27,7 +27,7 @@ def accuracy(penalty: Floats, fraction: float, seeds: int = 10) -> float:
 
 
 @pytest.mark.parametrize("model_seed", [2017, 1, 2, 3])
-def test_filtering_reaches_published_accuracy_on_synthetic_penalties(model_seed: int) -> None:
+def test_collaborative_filtering_has_published_accuracy_on_drawn_penalties(model_seed: int) -> None:
     penalty = population(agents=200, model_seed=model_seed, rng=np.random.default_rng(0)).penalty
     assert accuracy(penalty, 0.25) >= 0.83  # Cooper fig. 12: 83 % at 25 %
     assert accuracy(penalty, 0.75) >= 0.95  # and 95 % at 75 %

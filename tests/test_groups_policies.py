@@ -198,7 +198,7 @@ def test_group_models_convert_to_checked_answers() -> None:
 
 
 @pytest.mark.parametrize("seed", range(6))
-def test_readable_core_model_equals_solved_program(seed: int) -> None:
+def test_pyomo_model_of_core_of_groups_equals_solved_program(seed: int) -> None:
     rng = np.random.default_rng(seed)
     instance = additive(types=3, jobs=int(rng.integers(6, 12)), seats=3, rng=rng)
     for alpha in (0.0, 0.02):

@@ -205,7 +205,7 @@ def test_vm_table_with_mixed_time_zones_or_wrong_capacity_is_refused(tmp_path: P
         lifetimes_csv(path, capacity="4,8")
 
 
-def test_packing_trace_of_azure_becomes_seconds_and_millionths(tmp_path: Path) -> None:
+def test_azure_packing_trace_is_read_in_seconds_and_millionths_of_a_machine(tmp_path: Path) -> None:
     path = tmp_path / "packing_trace.sqlite"
     with sqlite3.connect(path) as base:
         base.executescript(

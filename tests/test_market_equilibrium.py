@@ -176,7 +176,7 @@ def test_equilibrium_is_envy_free_and_has_sharing_incentive(seed: int) -> None:
 
 
 @pytest.mark.slow
-def test_printed_bid_rule_misses_equilibrium_if_work_varies_within_user() -> None:
+def test_published_bid_rule_misses_equilibrium_if_jobs_of_a_user_differ_in_work() -> None:
     market = drawn(0, users=50, servers=50, jobs=10)
     regret = {}
     for rule in ("corrected", "printed"):

@@ -538,7 +538,9 @@ def test_prices_of_drawn_homogeneous_markets_have_small_residuals(utility: Any, 
 
 @pytest.mark.parametrize("number", numbers(40, 2))
 @pytest.mark.parametrize(("utility", "rho"), FAMILIES)
-def test_homogeneous_welfare_equals_convex_program(utility: Any, rho: float, number: int) -> None:
+def test_nash_welfare_with_homogeneous_utilities_equals_convex_program(
+    utility: Any, rho: float, number: int
+) -> None:
     market = tied_market(number)
     outcome = nash_welfare(market, utility=utility, rho=rho)
     program = eisenberg_gale(market, utility, rho)

@@ -77,7 +77,7 @@ def test_equal_and_proportional_core_shares_equal_hand_calculation() -> None:
     assert proportional_share(market).cores.tolist() == [4, 6, 2, 5]
 
 
-def test_greedy_filtered_with_full_profile_equals_greedy_oracle() -> None:
+def test_greedy_cores_by_fully_sampled_profile_equal_greedy_by_true_speedups() -> None:
     market = drawn(users=60, servers=40, jobs=8)
     known, full = greedy_oracle(market), greedy_filtered(market, sampled=1.0)
     assert full.cores.tolist() == known.cores.tolist()
@@ -277,7 +277,7 @@ def on_a_grid(market: Market, steps: int = 500) -> tuple[np.ndarray, np.ndarray]
 
 
 @pytest.mark.parametrize("seed", seeds(5, 1))
-def test_guaranteed_market_optimum_equals_best_of_a_grid(seed: int) -> None:
+def test_market_optimum_at_required_sharing_index_equals_best_of_allocation_grid(seed: int) -> None:
     market = two_users(seed)
     search = explored(market)
     total, index = on_a_grid(market)
@@ -294,7 +294,7 @@ def test_guaranteed_market_optimum_equals_best_of_a_grid(seed: int) -> None:
 
 @pytest.mark.sampled(3)
 @pytest.mark.parametrize("seed", seeds(5, 3))
-def test_guaranteed_values_equal_convex_program(seed: int) -> None:
+def test_total_utility_at_required_sharing_index_equals_convex_program(seed: int) -> None:
     market = small_market(seed)
     search = explored(market)
     serial = np.where(market.parallel_fraction == 0, market.work, 0.0)
@@ -311,7 +311,7 @@ def test_guaranteed_values_equal_convex_program(seed: int) -> None:
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_guaranteed_frontier_respects_index_and_proves_largest(seed: int) -> None:
+def test_market_frontier_respects_sharing_index_and_proves_largest_index(seed: int) -> None:
     market = small_market(seed)
     search = explored(market)
     assert search.fairest.index == pytest.approx(search.highest, rel=10 * PROVED)
@@ -321,7 +321,7 @@ def test_guaranteed_frontier_respects_index_and_proves_largest(seed: int) -> Non
         assert sharing_index(market, Allocation(found.cores)) >= sigma * (1 - 1e-12)
 
 
-def test_guaranteed_search_finds_allocation_fairer_than_endowments() -> None:
+def test_market_search_finds_allocation_with_sharing_index_above_1() -> None:
     """Each user's work is mostly on one server: all of it is worth 120 / 1.3, its halves of both
     80 / 1.1 (or a tenth of that).
     """
@@ -331,7 +331,7 @@ def test_guaranteed_search_finds_allocation_fairer_than_endowments() -> None:
 
 
 @pytest.mark.slow
-def test_frontier_of_hundred_users_is_proved_at_every_index() -> None:
+def test_market_frontier_of_hundred_users_is_proved_at_every_sharing_index() -> None:
     for name in ("groups-100", "pool-100"):
         market = cotenant.read(f"market/{name}")
         (found,) = price_frontiers(market)
@@ -356,7 +356,7 @@ def test_identical_users_have_one_sharing_index() -> None:
     assert found.points[0].reached == pytest.approx(1.0)
 
 
-def test_sharing_frontier_without_useful_amdahl_jobs_is_empty() -> None:
+def test_sharing_index_frontier_without_work_or_amdahl_utility_is_empty() -> None:
     market = cotenant.read("market/tiny")
     assert price_frontiers(market.replace(work=np.zeros(market.jobs))) == ()
     assert price_frontiers(market, utility="linear") == ()
@@ -364,7 +364,7 @@ def test_sharing_frontier_without_useful_amdahl_jobs_is_empty() -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("seconds", [1e-6, 0.05])
-def test_guaranteed_search_at_time_limit_is_valid(seconds: float) -> None:
+def test_market_frontier_at_time_limit_has_valid_bounds(seconds: float) -> None:
     market = cotenant.read("market/pool-100")
     whole = explored(market)
     (found,) = price_frontiers(market, time_limit=seconds)

@@ -447,7 +447,7 @@ def _loaded_by(*line: str) -> tuple[int, str]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("path", "place"), [each for each in _TRIED if not each.values[1]])
-def test_wrong_first_file_is_refused_before_a_solver_is_loaded(
+def test_command_refuses_unreadable_input_file_before_loading_a_solver(
     path: tuple[str, ...], place: int, tmp_path: Path
 ) -> None:
     (wrong := tmp_path / "picture.json").write_bytes(b"\x89PNG")

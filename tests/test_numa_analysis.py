@@ -66,7 +66,7 @@ INCONSISTENT = {
 }  # fmt: skip
 
 
-def test_numa_figures_follow_from_inputs() -> None:
+def test_numa_latency_and_energy_from_inputs_equal_published_numbers() -> None:
     assert inter_blade_latency() == pytest.approx(405)
     assert link_energy_per_bit("another blade") == pytest.approx(109.5)
     ours = {row.what: row.ours for row in recomputed()}

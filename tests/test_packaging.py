@@ -352,7 +352,7 @@ def test_release_measures_every_problem_by_methods_of_the_catalog(
     assert [row["question"] for row in stored] == [question.name for question in questions]
 
 
-def test_every_fault_applies_and_names_existing_tests() -> None:
+def test_every_injected_fault_matches_source_once_and_names_existing_tests() -> None:
     faults = importlib.util.spec_from_file_location("faults", BENCHMARKS / "faults.py")
     assert faults is not None
     assert faults.loader is not None

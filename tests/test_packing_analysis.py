@@ -253,7 +253,7 @@ def test_max_utilization_at_least_share_equals_enumeration(brute: ModuleType, ca
 
 @pytest.mark.slow
 @pytest.mark.parametrize("capped", [False, True])
-def test_share_frontier_equals_enumeration(brute: ModuleType, capped: bool) -> None:
+def test_packing_least_share_frontier_equals_enumeration(brute: ModuleType, capped: bool) -> None:
     rng = np.random.default_rng(41 + capped)
     traded = 0
     for _ in range(15 if capped else 8):  # what is not capped takes longer
@@ -279,7 +279,7 @@ def test_share_frontier_equals_enumeration(brute: ModuleType, capped: bool) -> N
     assert traded >= 2
 
 
-def test_packing_share_frontier_limits_are_reachable_shares() -> None:
+def test_limits_of_least_share_frontier_are_reachable_shares() -> None:
     """One server of 20, VMs of 7 and of 4: five of 4 use all of it; one of 7 and three of 4 (shares
     0.35 and 0.6), the fairest, use 19.
     """
@@ -291,7 +291,7 @@ def test_packing_share_frontier_limits_are_reachable_shares() -> None:
     assert [point.limit for point in few.points] == [0.35, None]
 
 
-def test_share_frontier_with_too_many_combinations_is_unproved() -> None:
+def test_least_share_frontier_with_too_many_vm_combinations_is_unproved() -> None:
     even = Packing(capacity=[[2001]], demand=[[2], [4], [6]], servers=[1.0])
     (frontier,) = price_frontiers(even)
     assert frontier.status is Status.FEASIBLE

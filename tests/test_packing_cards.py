@@ -51,7 +51,7 @@ def test_placement_filling_cards_exactly_is_feasible(count):
 
 
 @pytest.mark.parametrize("drawn", ranges(4000, 60, 400), ids=str)
-def test_share_packing_on_cards_equals_enumeration(drawn):
+def test_packing_of_gpu_shares_on_cards_equals_enumeration(drawn):
     for seed in drawn:
         rng = np.random.default_rng(seed)
         units, cards = int(rng.integers(3, 15)), int(rng.integers(1, 4))

@@ -92,7 +92,7 @@ def test_assignment_model_decides_zone_spread_rule_exactly(number: int, status: 
     assert solve_cp_sat(built.model).status is status
 
 
-def test_any_constrained_multipliers_give_valid_bounds() -> None:
+def test_packing_bound_at_any_dual_prices_of_aggregate_program_is_valid() -> None:
     rng = np.random.default_rng(0)
     instance, found = next((each, b) for each in states(3, 20) if (b := best(each)))
     problem = presolve(instance)

@@ -336,7 +336,7 @@ MANY = Packing(
 
 @pytest.mark.parametrize("method", [max_min_share, max_utilization])
 @pytest.mark.parametrize("stop", [Stop.TIME_LIMIT, Stop.INTERRUPTED])
-def test_share_methods_have_answer_before_enumeration(
+def test_dominant_share_methods_have_answer_before_listing_vm_combinations(
     stop: Stop, method: Any, interrupt_at: Any
 ) -> None:
     if stop is Stop.INTERRUPTED:
@@ -348,7 +348,7 @@ def test_share_methods_have_answer_before_enumeration(
     assert outcome.bound is not None
 
 
-def test_shares_with_too_many_combinations_stop_at_iteration_limit() -> None:
+def test_dominant_share_methods_with_too_many_vm_combinations_stop_at_iteration_limit() -> None:
     wide = Packing(capacity=[[10**6] * 2], demand=[[3, 1], [1, 2], [2, 2]], servers=[1])
     for method in (max_min_share, max_utilization):
         outcome = method(wide)
@@ -390,7 +390,7 @@ def test_packing_policies_refuse_more_requests_than_the_time_limit_allows(policy
 
 @pytest.mark.parametrize("method", [max_utilization, max_min_share])
 @pytest.mark.parametrize("factor", [0.5, 2.0, None])
-def test_share_methods_keep_proved_bound_if_highs_bounds_are_wrong(
+def test_dominant_share_methods_keep_proved_bound_if_highs_bounds_are_wrong(
     factor: float | None, method: Any, engines: Callable[..., None]
 ) -> None:
     instance = Packing(capacity=[[5, 9]], demand=[[3, 3], [3, 1]], servers=[3])

@@ -326,9 +326,7 @@ def test_fuga_box_representation_gives_same_play_as_lists(brute: Any) -> None:
 
 
 @pytest.mark.parametrize("number", numbers(300, 5))
-def test_fuga_play_by_boxes_of_vm_counts_compares_close_utilities_exactly(
-    brute: Any, number: int
-) -> None:
+def test_fuga_boxes_of_vm_counts_compare_close_utilities_exactly(brute: Any, number: int) -> None:
     rng, asked = np.random.default_rng(6), 0
     for _ in range(number):
         game = drawn(brute, rng, near=True)

@@ -65,7 +65,7 @@ def test_services_proof_is_accepted(some: range) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("some", ranges(600, 20, 60))
-def test_verifier_program_of_services_is_feasible_iff_cost_limit_exceeds_optimum(
+def test_services_program_of_verifier_is_feasible_iff_cost_may_reach_optimum(
     some: range,
 ) -> None:
     for seed in some:

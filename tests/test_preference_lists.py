@@ -406,7 +406,7 @@ def every_stable_matching(
     return [list(match) for match in candidates if is_stable(list(match), cost, score, quota)]
 
 
-def test_deferred_acceptance_matches_figure_5_in_two_rounds() -> None:
+def test_deferred_acceptance_gives_published_matching_in_two_rounds() -> None:
     match = deferred_acceptance(FIG_5_ORDER, FIG_5_SCORE, log=True)
     assert match.partner().tolist() == [1, 2, 0]  # m1c2, m2c3, m3c1
     assert (match.rounds, match.proposals) == (2, 4)

@@ -100,7 +100,7 @@ def test_colocation_proof_of_any_multipliers_gives_valid_bound() -> None:
 
 
 @pytest.mark.slow
-def test_fair_proof_of_any_flow_gives_valid_bounds() -> None:
+def test_fair_pairing_proof_with_any_flow_between_types_gives_valid_bounds() -> None:
     rng = random.Random(1)
     accepted = 0
     for document in cases(80):
@@ -255,7 +255,7 @@ def _holds(program: Program, fixed: dict[int, int]) -> bool:
 
 
 @pytest.mark.slow
-def test_deletion_proof_of_any_permutation_gives_valid_bound() -> None:
+def test_blocking_pair_proof_by_deleted_agents_has_valid_bound_for_any_permutation() -> None:
     bounds = []
     for options, document in itertools.product(ALPHAS[:2], map(preferences, range(60))):
         fewest = min(blocking(truth, options) for truth in truths(document))
@@ -284,7 +284,7 @@ WORTH: dict[str, Callable[[Truth], Any]] = {
 
 @pytest.mark.slow
 @pytest.mark.parametrize("method", ["optimal", "stable", "fair"])
-def test_colocation_producer_proofs_are_accepted_and_valid(method: str) -> None:
+def test_colocation_proofs_are_accepted_and_their_bounds_valid(method: str) -> None:
     different = cases(4, start=1000, most=6, distinct=True) if method == "stable" else []
     for document in cases(6) + different:
         proof = proved(document, method)
@@ -301,7 +301,7 @@ def test_colocation_producer_proofs_are_accepted_and_valid(method: str) -> None:
 
 
 @pytest.mark.slow
-def test_fair_proofs_with_slack_option_are_valid() -> None:
+def test_fair_pairing_proofs_with_slack_option_are_valid() -> None:
     """The cheapest answer within it; or that none is within it."""
     kinds = Counter[str]()
     for document in cases(4) + cases(6, start=1010):

@@ -91,7 +91,7 @@ def test_integer_nash_welfare_bounds_are_valid(seed: int) -> None:
     assert proof.document["steps"][0]["kind"] == "tree"
 
 
-def test_zero_nash_welfare_has_no_tree() -> None:
+def test_nash_welfare_proof_of_zero_welfare_has_no_bound() -> None:
     """One of three users of two whole cores has none: its utility has no logarithm."""
     market = Market([2.0], [1.0] * 3, [0, 1, 2], [0, 0, 0], [0.0, 0.5, 1.0], [1.0] * 3)
     [level] = proved(market, "nash-welfare", whole=True).proof.levels
@@ -424,9 +424,7 @@ def test_logarithms_and_exponentials_lie_between_their_bounds(seed: int) -> None
         ("nash-welfare", {"utility": "leontief"}),
     ],
 )
-def test_market_methods_with_unsupported_options_have_no_proof(
-    method: str, options: Document
-) -> None:
+def test_market_options_without_producer_have_no_proof(method: str, options: Document) -> None:
     with pytest.raises(Claimed):
         proved(cotenant.read("market/tiny"), method, **options)
 
@@ -566,7 +564,7 @@ def test_user_with_utility_equal_to_goal_meets_goal(seed: int) -> None:
                 assert tuple(both) == meets
 
 
-def test_leximin_tree_refuses_fractional_cores_and_large_boxes() -> None:
+def test_leximin_tree_verifier_refuses_fractional_or_too_many_cores() -> None:
     halves = [2 * x for x in proof_of(0).document["witness"]["cores"]["numbers"]]
     proof_of(0).refuses(put("witness", "cores", to={"over": 2, "numbers": halves}))
     large = market_of(0).replace(capacity=np.full(2, 1e6))
@@ -604,7 +602,7 @@ def test_market_leximin_at_time_limit_zero_has_bound_from_weights_of_users(seed:
             level_of(dict(level.steps[0]), dict(level.steps[0]))
 
 
-def test_leximin_of_user_with_two_jobs_on_one_server_stays_claimed() -> None:
+def test_leximin_of_user_with_two_jobs_on_one_server_has_no_proof() -> None:
     market = Market(
         capacity=[4.0], budget=[1.0, 1.0], user=[0, 0, 1], server=[0, 0, 0],
         parallel_fraction=[0.5, 0.6, 0.7], work=[1.0, 1.0, 1.0], name="twice",

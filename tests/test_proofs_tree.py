@@ -57,7 +57,7 @@ def points(program: Program) -> list[tuple[int, ...]]:
     ]
 
 
-def test_compiled_propagation_equals_propagation_of_the_verifier_step_by_step() -> None:
+def test_compiled_bound_propagation_equals_that_of_verifier_step_by_step() -> None:
     seen = set()
     for seed in range(300):
         program = drawn_program(seed, 9, 5)

@@ -413,7 +413,7 @@ def test_page_escapes_names_and_errors(tmp_path: Path, monkeypatch: pytest.Monke
 
 
 @pytest.mark.slow
-def test_page_contains_every_number_error_and_command(tmp_path: Path) -> None:
+def test_report_page_contains_every_number_error_and_command(tmp_path: Path) -> None:
     rows = [*two_instances(), failed("CO", error="why not")]
     text = page(tmp_path, rows)
     for made in (run_command(each) for each in rows):

@@ -485,5 +485,5 @@ def test_cause_of_difference_names_the_variation_that_removes_it(
         (["within 0.5 to 0.6", "within 0.4 to 0.7"], "within 0.4-0.5 to 0.6-0.7"),
     ],
 )
-def test_span_merges_texts_into_ranges(texts: list[str], merged: str) -> None:
+def test_findings_of_several_runs_are_merged_into_ranges(texts: list[str], merged: str) -> None:
     assert span(texts) == merged

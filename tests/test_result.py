@@ -69,7 +69,7 @@ def test_answer_interrupted_while_its_metrics_are_computed_is_kept(tmp_path: Pat
     )
 
 
-def test_method_is_skipped_if_its_start_policies_are_interrupted() -> None:
+def test_method_is_skipped_if_policies_for_its_starting_answer_are_interrupted() -> None:
     calls: list[int] = []
     with pytest.raises(KeyboardInterrupt):
         measured_too_late(calls)

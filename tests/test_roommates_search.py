@@ -124,7 +124,7 @@ def unsolvable(make, number):
 @pytest.mark.sampled(3)
 @pytest.mark.parametrize("density", [0.2, 0.6, 1.0])
 @pytest.mark.parametrize("noise", [0.02, 0.3, 5.0])
-def test_partition_after_deletion_equals_fresh_partition(noise, density):
+def test_stable_partition_after_deleting_agents_equals_fresh_one(noise, density):
     """The insertion of agents against the reduction by rotations, after every one of thousands of
     deletions.
     """

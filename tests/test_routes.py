@@ -72,7 +72,7 @@ def without_routes(limits: Any) -> Any:
 
 @pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", CASES)
-def test_portfolio_without_routes_has_feasible_answer_and_valid_bound(name: str) -> None:
+def test_exact_method_without_optional_steps_has_feasible_answer_and_valid_bound(name: str) -> None:
     instance, method, limits = CASES[name]
     function = find(instance.problem, method).resolve()
     bare = function(instance, time_limit=0.5, limits=without_routes(limits))

@@ -79,7 +79,7 @@ def test_95_percent_intervals_cover_200_random_matrices(tmp_path: Path) -> None:
     assert close >= 198
 
 
-def test_round_measures_every_open_cell_once_in_random_order(tmp_path: Path) -> None:
+def test_measurement_round_has_each_unfinished_penalty_once_in_random_order(tmp_path: Path) -> None:
     simulated = machine()
     measure(simulated_jobs(3), tmp_path / "lab.db", machine=simulated, half_width=0.2)
     rounds = [simulated.asked[3 + 12 * k : 15 + 12 * k] for k in range(LEAST_LOOKS)]
@@ -116,7 +116,7 @@ def test_interrupted_round_continues_and_loses_one_run(tmp_path: Path) -> None:
     assert set(keys.values()) == {1}
 
 
-def test_new_round_begins_after_an_hour_without_runs(tmp_path: Path) -> None:
+def test_penalty_measurement_begins_new_round_after_an_hour_without_runs(tmp_path: Path) -> None:
     simulated = machine()
     interrupted(tmp_path / "lab.db", simulated, 9)
     simulated.clock += 3600

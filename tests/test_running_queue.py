@@ -168,7 +168,7 @@ def test_groups_of_killed_coordinator_are_lost_and_queue_continues(store: Path) 
     assert sorted(kind for _, kinds in machines.begun for kind in kinds) == [*"0012"]
 
 
-def test_full_disk_starts_no_group_and_delays_writes(begin: Begin) -> None:
+def test_run_queue_on_full_disk_starts_no_job_group_and_delays_writes(begin: Begin) -> None:
     machines = SimulatedMachines(2, lambda kinds: 5.0 if "0" in kinds else 9.0)
     run = begin("012211", machines)
     whole = run.coordinator

@@ -181,9 +181,7 @@ def stored(folder: Path, instance: Instance, method: str = "FAIRSHARE") -> tuple
 
 @pytest.mark.parametrize("kind", [kind for kind in KINDS if kind != "related"])
 @pytest.mark.parametrize("method", ["FAIRSHARE", "REF", "ROUNDROBIN"])
-def test_fairness_audit_of_result_equals_its_owed_and_psi_metrics(
-    kind: str, method: str, tmp_path: Path
-) -> None:
+def test_fairness_audit_equals_owed_and_psi_metrics(kind: str, method: str, tmp_path: Path) -> None:
     instance = small_instance(np.random.default_rng(7), kind)
     instance_file, result_file = stored(tmp_path, instance, method)
     (found,) = fairness(instance_file, schedule=result_file, ties=0).audits
@@ -412,7 +410,7 @@ row = partial(recorded, "scheduling")
 """A row of a comparison, as far as pictures look at it."""
 
 
-def test_pictures_draw_debts_of_fairest_and_unfairest_method() -> None:
+def test_fairness_pictures_draw_debts_to_organizations_of_fairest_and_unfairest_method() -> None:
     """In figure 7 round robin owes nobody anything, REF and first in, first out 24 unit-times to
     the second organization.
     """

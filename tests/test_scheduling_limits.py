@@ -151,7 +151,7 @@ def test_fair_share_refuses_products_beyond_64_bits() -> None:
         fair_share(vast)
 
 
-def test_machine_split_beyond_64_bits_is_refused() -> None:
+def test_division_of_machines_among_organizations_beyond_64_bits_is_refused() -> None:
     with refused(InvalidOption):
         machine_split(10**25, 3)
 

@@ -315,7 +315,7 @@ def test_share_of_zero_is_served_only_without_other_waiting_organizations() -> N
     assert fair_share(instance).start.tolist() == [2, 4, 0, 6]
 
 
-def test_direct_contribution_puts_jobs_on_machines_at_random() -> None:
+def test_direct_contribution_policy_puts_jobs_on_machines_at_random() -> None:
     instance = workload(
         organizations=2, machines=40, jobs=30, horizon=1000, load=0.3, rng=np.random.default_rng(0)
     )

@@ -1,1 +1,1 @@
-"""Layer 5: analyses, reports, runs and metrics, in packages that import downwards."""
+"""Layer 5 of the package, which imports layers 1 to 4: analyses, reports, runs and metrics."""

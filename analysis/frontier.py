@@ -46,7 +46,7 @@ class PricePoint:
         return cls(limit, value, outcome.bound, reached, outcome.status, outcome.solution)
 
     def document(self) -> dict[str, Any]:
-        """Convert to JSON values."""
+        """Return the frontier point as JSON values, without its answer."""
         row = {name: getattr(self, name) for name in ("limit", "value", "bound", "reached")}
         return row | {"status": self.status.value}
 
@@ -74,7 +74,7 @@ class PriceFrontier:
     beside: tuple[tuple[str, tuple[PricePoint, ...]], ...] = ()
 
     def document(self) -> dict[str, Any]:
-        """Convert to JSON values."""
+        """Return the frontier as JSON values, without its answers."""
         names = ("efficiency", "fairness", "note")
         content: dict[str, Any] = {name: getattr(self, name) for name in names}
         content |= {"points": list(map(PricePoint.document, self.points)), "stop": self.stop.value}
@@ -86,7 +86,7 @@ class PriceFrontier:
 
     @classmethod
     def from_document(cls, content: Mapping[str, Any]) -> PriceFrontier:
-        """Inverse of `document`."""
+        """Rebuild a frontier from the JSON values that its `document` returned."""
 
         def made(points: Sequence[Mapping[str, Any]]) -> tuple[PricePoint, ...]:
             return tuple(
@@ -102,7 +102,7 @@ class PriceFrontier:
 
     @property
     def status(self) -> Status:
-        """Optimal if all points are proved optimal or infeasible, without an interrupt."""
+        """Status of the frontier: optimal if each point is proved and nothing was interrupted."""
         if not self.points:
             return Status.UNKNOWN
         done = all(point.status in (Status.OPTIMAL, Status.INFEASIBLE) for point in self.points)
@@ -160,8 +160,8 @@ class Sweep:
         self.answers.append((*self.measured(answer), answer))
 
     def solve(self, left: int, method: Within, *given: Any, **options: Any) -> Outcome:
-        """Run one of the `left` remaining programs in its share of the time, and keep its answer;
-        an outcome without answer after an interrupt.
+        """Run a program of the frontier within an equal share of the time left, and keep its
+        answer. `left` programs share that time; after an interrupt the outcome has no answer.
         """
         if self.stopped is Stop.INTERRUPTED:
             return Outcome(None, None, Status.UNKNOWN, Stop.INTERRUPTED)
@@ -199,13 +199,13 @@ class Sweep:
     def points(
         self, limits: Sequence[float], method: Within, *, after: int = 0
     ) -> list[PricePoint]:
-        """Frontier points at the limits, tightest first; `after` more programs share the time."""
+        """Frontier points at limits on fairness, tightest first; time is left for `after` more."""
         left = range(len(limits) + after, 0, -1)
         return [self.within(limit, more, method) for limit, more in zip(limits, left, strict=False)]
 
     def staircase(self, loosest: float, free: Outcome) -> list[PricePoint]:
-        """Frontier points at the fairness of each known answer within the loosest limit, all with
-        the bound of the outcome `free`.
+        """Frontier points at each fairness that an answer found so far has, within the loosest
+        limit. All have the bound of `free`, the outcome of a program without a limit.
         """
         limits = {fairness for _, fairness, _ in self.answers if self._keeps(fairness, loosest)}
         outcomes = [(at, replace(free, solution=self.best(at))) for at in limits]
@@ -213,7 +213,7 @@ class Sweep:
         return sorted(made, key=lambda point: self.fairer * (point.limit or 0.0))
 
     def unlimited(self, *outcomes: Outcome) -> PricePoint:
-        """Point without a limit: the best known answer and the best bound."""
+        """Frontier point without a limit on fairness: the best known answer and the best bound."""
         bounds = [outcome.bound for outcome in outcomes if outcome.bound is not None]
         bound = max(bounds, key=self.better.__mul__, default=None)
         return PricePoint.of(None, Outcome(self.best(), bound, Status.FEASIBLE), self.measured)

@@ -44,7 +44,7 @@ class Misreport:
     parts: Any = None
 
     def changed(self, parts: Any = None, **fields: Any) -> Iterator[Misreport]:
-        """Report with some fields changed, if it is a valid instance."""
+        """Yield this misreport with some instance fields changed, if the instance stays valid."""
         try:
             instance = self.instance.replace(**fields)
         except errors.CotenantError:
@@ -53,10 +53,10 @@ class Misreport:
 
 
 class Reports:
-    """Possible misreports of the agents of a problem (their entries of those `fields` that are
-    given), and the utility of an answer to each agent, in `unit`. Of what it likes most an agent
-    reports `best`, or its largest entry where that is None, and of what it likes least `worst`;
-    `changes` are kinds of reports beside those of fields.
+    """Possible misreports of a problem's agents, and what an answer is worth to each agent. Agents
+    report their entries of those `fields` that are given, and utilities are in `unit`. Of what it
+    likes most an agent reports `best`, or its largest entry where that is None, and of what it
+    likes least `worst`; `changes` are kinds of reports beside those of fields.
     """
 
     unit, fields, changes = "", tuple[str, ...](), tuple[str, ...]()
@@ -85,8 +85,8 @@ class Reports:
     def rows(
         self, here: Misreport, name: str, agent: int, rows: Callable[[Any], Iterable[Any]]
     ) -> Iterator[Misreport]:
-        """Valid reports that replace the agent's entries of the field `name` by each array that
-        `rows` makes from them.
+        """Yield the valid misreports that replace one agent's entries of the field `name`. From the
+        true entries the function `rows` makes the arrays that take their place.
         """
         table, mine = getattr(here.instance, name), self.mine(here.instance, name, agent)
         for row in rows(table[mine]):
@@ -116,12 +116,12 @@ class Reports:
                 yield from self.rows(here, name, agent, steps)
 
     def orders(self, truth: Any, agent: int) -> Iterator[Misreport]:
-        """Reports that permute the agent's first row; the search tries all of them at its end."""
+        """Yield misreports that permute an agent's first given field; all are tried at the end."""
         name = next(name for name in self.fields if getattr(truth, name) is not None)
         return self.rows(Misreport(truth), name, agent, permutations)
 
     def every(self, truth: Any) -> str:
-        """Description of all reports if `orders` lists all of them; else ""."""
+        """Text on all possible misreports if the method `orders` yields every one; else ""."""
         return ""
 
     def words(self, truth: Any, shown: Misreport, agent: int) -> str:
@@ -185,7 +185,7 @@ class Manipulation:
         return sum(max(0.0, -change) for change in self.others.values())
 
     def document(self) -> dict[str, Any]:
-        """Convert to JSON values; the witness is a separate file."""
+        """Return a misreport's gain and bounds as JSON values, without the misreported instance."""
         shown = {**vars(self), "status": self.status, "gain": self.gain, "lost": self.lost}
         shown["gain_at_most"] = None if self.gain_at_most == inf else self.gain_at_most
         return {name: value for name, value in shown.items() if name not in ("witness", "exact")}
@@ -293,7 +293,7 @@ class _Mechanism:
         return function(*given, **accepted(function, self.options))
 
     def measured(self, instance: Any, solution: Any, **options: Any) -> dict[str, float]:
-        """Metrics by which an exact method chooses among its starts; none for other methods."""
+        """Metrics by which an exact method compares starting solutions; empty for other methods."""
         if self.entry is None or not self.entry.starts:
             return {}
         needed = {"only": (self.entry.objective_of(self.options), *self.entry.levels)}
@@ -320,7 +320,7 @@ class _Mechanism:
     def best(
         self, names: list[str], agent: int, honest: Floats, part: Clock, interrupted: bool
     ) -> Manipulation:
-        """Search the best misreport of one agent within its part of the time."""
+        """Search for the best misreport of one agent within its own share of the search time."""
         truth, reports, own = self.truth, self.reports, float(honest[agent])
         # theorems are of the catalogue's methods
         known = "" if self.entry is None else self.name

@@ -66,8 +66,8 @@ class Stated(NamedTuple):
     options: Mapping[str, Any]
 
     def together(self, *names: str) -> Facts:
-        """Certificate entries for a reader that must be there together if one of them is; their
-        values are not recomputed.
+        """Certificate entries that must be there together if one of them is, as a dictionary of
+        facts. They are for a reader: their values are not recomputed.
         """
         return dict.fromkeys(names, ...) if self.certificate.keys() & {*names} else {}
 

@@ -64,7 +64,7 @@ class Finding:
 
     @property
     def reason(self) -> str:
-        """Cause of a difference to the paper, what was ruled out, or that none was tested."""
+        """Cause of a difference from the paper, what was ruled out, or "no cause was tested"."""
         if self.verdict != "differs":
             return ""
         if not self.cause or self.cause.startswith(RULED_OUT):
@@ -107,7 +107,7 @@ def addition(what: str, ours: str, note: str = "") -> Finding:
 
 
 def equal(what: str, paper: str, ours: object, note: str = "", cause: str = "") -> Finding:
-    """Finding on a number of the paper, reproduced if our text is the same."""
+    """Finding on a number that is reproduced if our text of it equals the paper's text."""
     return compare(what, paper, str(ours), str(ours) == paper, note, cause)
 
 
@@ -142,7 +142,7 @@ Function = Callable[..., list[Finding | Picture]]
 
 
 def runnable(function: Callable[..., Iterable[Finding | Picture]]) -> Function:
-    """Function of an experiment with validated options that returns the list of what it yields; the
+    """Wrap an experiment so that it checks its options and returns its results as a list. The
     fields of its settings become options.
     """
     if any(is_dataclass(entry.default) for entry in signature(function).parameters.values()):
@@ -247,8 +247,8 @@ class Task:
 
     @cached_property
     def files(self) -> dict[str, Path]:
-        """Path of each measured file in the folder by its option, without options that are given;
-        files that only variations read, by their place in the folder.
+        """Path of each measured file in the data folder, by the option that takes it. Options that
+        are given are left out; files that only variations read go by their place in the folder.
         """
         ways = [way for ways in self.experiment.variations.values() for way in ways.values()]
         also = (str(value) for way in ways for value in way.values() if isinstance(value, Path))

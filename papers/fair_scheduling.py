@@ -241,7 +241,7 @@ def _apart(distance: Floats) -> float:
 
 
 def _drawn_again(first: Floats, last: Floats, resamples: int = 2000) -> tuple[float, float]:
-    """Bootstrap interval (95 %) of how much larger `_apart` is of `last` than of `first`."""
+    """Bootstrap interval (95 %) of how much farther rules are apart in `last` than in `first`."""
     windows = np.random.default_rng(0).integers(0, first.shape[1], (resamples, first.shape[1]))
     low, high = np.percentile(
         [_apart(last[:, drawn]) - _apart(first[:, drawn]) for drawn in windows], [2.5, 97.5]
@@ -261,8 +261,8 @@ def open_log(trace: Trace, log: str | None) -> Log:
 
 
 def _conclusions(start: str, ours: dict[str, float], paper: dict[str, float]) -> Iterator[Finding]:
-    """Findings on conclusions (i), (iii) and (iv) of section 7.3, by our means and by the paper's
-    own.
+    """Findings on conclusions (i), (iii) and (iv) of section 7.3, by our mean unfairness of each
+    rule. Notes say which of them the paper's own means do not support.
     """
     fast = [name for name in paper if name != "RAND15"]
     ranked = sorted(ours, key=ours.__getitem__)
@@ -285,8 +285,8 @@ def _conclusions(start: str, ours: dict[str, float], paper: dict[str, float]) ->
 def _rows(
     found: Study, start: str, paper: dict[str, Row], others: Mapping[Any, Study]
 ) -> Iterator[Finding]:
-    """Findings that compare each rule's mean with the printed one; `others` are studies from other
-    starts, a possible cause of a difference.
+    """Findings that compare each rule's mean unfairness with the paper's printed mean. `others` are
+    studies in which windows begin in another state, a possible cause of a difference.
     """
     counts = (
         f"{found.contended_windows} of {found.windows} windows are contended, "
@@ -414,7 +414,7 @@ def proposition_5_5() -> Parts:
 
 @PAPER.experiment("theorem-5.1", "thm. 5.1")
 def theorem_5_1() -> Parts:
-    """Numbers of orders counted by the reduction from SUBSETSUM.
+    """Number of orders of players that the reduction from SUBSETSUM to the Shapley value counts.
 
     The Shapley value counts the orders that solve it, once enough unit jobs give b its claim.
     """

@@ -67,8 +67,8 @@ SECONDS = 10.0
 
 
 class Allocated(NamedTuple):
-    """Number of cards, percentages of them that are allocated in a workload by policy, means over
-    its draws, what no placement can have more than, and the best that was found.
+    """Percentages of a cluster's cards that each policy allocates in a workload, means over draws.
+    `bound` is a percentage that no placement exceeds, and `reached` the best that was found.
     """
 
     cards: int

@@ -112,8 +112,8 @@ def figure_2() -> Parts:
 
 
 def _without_roots(instance: Packing, fair: FairShare, choice: Integers) -> list[float]:
-    """Utilities of both servers, in the order of moves, by equation 14 at alpha 2 with sums of
-    absolute values in place of its roots.
+    """Utilities of a game's two servers by equation 14 at alpha 2, but without its square roots.
+    Sums of absolute values take their place; the servers are in the order of moves.
     """
     due = np.array(fair.due, dtype=float)
     variance = np.abs(choice.sum(axis=0)[:, None] * instance.demand / fair.total - due).sum()
@@ -495,7 +495,7 @@ def theorems(
 
 
 def _random_game(rng: np.random.Generator, servers: int, size: int) -> Packing:
-    """Random game: servers of own classes, of 4 to 12 units x `size`, and VMs of 1 to 4."""
+    """Random game: servers of 4 to 12 x `size` units, each its own class; VMs of 1 to 4 units."""
     while True:
         capacity = size * rng.integers(4, 13, (servers, 3))
         try:

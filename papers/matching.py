@@ -174,8 +174,8 @@ def table(
     ranges: Ranges = "entries",
     resource: Resource = "empty",
 ) -> Parts:
-    """One of Tables II to IV: the paper's figures, ours over as many simulations, and their share
-    of the optimum on the first of them.
+    """Compare the paper's numbers of one of Tables II to IV with our means over simulations. Of the
+    first simulations, their share of the optimum is worked out.
 
     Parameters
     ----------
@@ -265,7 +265,7 @@ def _drawn(comparison: Comparison, ranges: Ranges, rng: np.random.Generator) -> 
 
 
 def _measured(one: Admission, answer: Assignment, resource: Resource) -> dict[str, float]:
-    """Metrics of an assignment, with the resource score as `resource` reads it (see `table`)."""
+    """Metrics of an assignment, with the resource score in the chosen reading (see `table`)."""
     row, chosen = metrics(one, answer), answer.assigned
     if resource == "fastest" and chosen.any():
         fastest = one.threads * one.speed.max(axis=1)
@@ -302,7 +302,7 @@ def _least(row: Mapping[str, float]) -> str:
 
 
 def _near(one: float, other: float) -> bool:
-    """Return whether two figures of a table count as equal, within points or a share."""
+    """Return whether two numbers of a table count as equal: within 5 points, or within 1 %."""
     return abs(one - other) <= max(LEVEL_POINTS, EQUAL_SPEED * abs(other))
 
 
@@ -326,7 +326,7 @@ def _bounds(first: Sequence[Admission], time_limit: float) -> list[float]:
 
 
 def _finding(name: str, printed: Sequence[float], ours: Sequence[float]) -> Finding:
-    """Finding on our means of a metric: which printed values, and whether their ordering, hold."""
+    """Finding on our means of one metric: whether the printed values and their order hold."""
     speed = name == "speed_score"
     # 1. The levels.
     paper, here = np.array(printed), np.array(ours)
@@ -465,8 +465,8 @@ def unstable(seed: int, instances: int) -> dict[str, int]:
 
 
 def uses_most(instance: Admission) -> tuple[int, int]:
-    """Number of iterations of `proposed` in which the condition on utilization holds, and in how
-    many of these the job uses as many cores as any VM could give it.
+    """Count the iterations of the scheme `proposed` under the paper's condition on free cores.
+    Counted also is in how many of these the job uses as many cores as any VM could give it.
 
     The condition: the VM the job prefers has at least as many free cores as the job can use, or as
     any other VM has.

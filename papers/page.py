@@ -149,8 +149,8 @@ def _paper_page(name: str, rows: Sequence[ExperimentRow]) -> str:
 
 
 def _experiment(row: ExperimentRow) -> list[str]:
-    """Section of a page on one experiment: a table of the paper's numbers beside ours, then notes;
-    a number that no paper prints is shown only if no number of it is printed.
+    """Section of a page on one experiment: a table of the paper's numbers beside ours, then notes.
+    Numbers that the paper does not print are shown only if it prints none of the experiment's.
     """
     one = registry.experiment_named(row["experiment"])
     place, what = (f"{text[:1].upper()}{text[1:]}" for text in (one.place or one.what, one.what))

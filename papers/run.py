@@ -186,9 +186,9 @@ MOST_WORDS = 3
 
 
 def explained(done: Reproduction) -> Reproduction:
-    """Give each difference of a reproduction that has no cause one from reruns under each variation
-    of the experiment; the seconds include the reruns. Variations of an option that the user gave,
-    or that need a measured file which is missing, are left out.
+    """Find causes of the differences in a reproduction by rerunning its experiment with variations.
+    Differences with a known cause keep it, and the seconds include the reruns. Variations of an
+    option that the user gave, or that need a measured file which is missing, are left out.
     """
     task, clock = done.task, Clock()
     tried: dict[str, dict[str, dict[str, Finding]]] = {
@@ -254,8 +254,8 @@ def cause(finding: Finding, tried: Tried) -> str:
 
 
 def _holds(paper: str, ours: Sequence[str]) -> bool:
-    """Return whether the paper's text has one number, near its beginning, and it lies within the
-    range of the numbers with which our texts begin.
+    """Return whether the number in a paper's text lies within the range of our texts' numbers. The
+    paper's is the only one of its text, near its beginning; each of ours begins its text.
     """
     printed, first = NUMBER.findall(paper), [NUMBER.match(text) for text in ours]
     if len(printed) != 1 or len(paper.partition(printed[0])[0].split()) > MOST_WORDS:

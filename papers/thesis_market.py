@@ -380,7 +380,7 @@ def figure_3_10(*, given: Times = TIMES) -> Parts:
 
 
 def _programs(profile: Profile) -> Profile:
-    """Profile with each program once, P3ARSEC's with alternatives as the first (NAME_alt_1)."""
+    """Profile with each program once: of P3ARSEC's alternatives only the first one (NAME_alt_1)."""
     kept = [not re.search(r"_alt_(?!1$)\d+$", name) for name in profile.workload]
     once = profile.only(np.array(kept))
     return replace(once, workload=tuple(name.removesuffix("_alt_1") for name in once.workload))
@@ -478,7 +478,7 @@ def figure_3_11(*, seed: int = 0, largest: Largest = 200, draws: Draws = 3) -> P
 def figure_3_12(
     *, seed: int = 0, users: int = 100, groups: int = 10, step: float = 0.1, rounds: int = 50
 ) -> Parts:
-    """Envy among 100 users in 10 groups.
+    """Indices and maps of the envy among 100 users in 10 groups, by mechanism.
 
     Parameters
     ----------

@@ -32,9 +32,10 @@ WINDOW, WINDOWS = 500, 5
 
 @PAPER.experiment("azure", seconds=40, data=(("vms", VMS),))
 def azure(*, seed: int = 0, vms: str = "") -> Parts:
-    """Server-time of policies on Azure's list of 2017 above a proved bound, by the order of ties.
+    """Percentages by which policies' server-time on Azure's VMs of 2017 exceeds a proved bound.
 
-    Ties are VMs that arrive together; policies know of lifetimes what their docstrings say.
+    Ties, VMs that arrive together, come in several orders; policies know of lifetimes what their
+    docstrings say.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Metrics of time shares of accelerators, and the requirements of an instance for conflicts."""
+"""Metrics of time shares of accelerators. `parts` gives the requirements that can conflict."""
 
 from __future__ import annotations
 

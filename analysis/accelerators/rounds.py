@@ -37,7 +37,7 @@ class WholeRounds:
     loss: Floats
 
     def placement(self, place: int) -> TimeShares:
-        """Integer shares of a round (from 0)."""
+        """Integer time shares of one round; rounds are counted from 0."""
         return self.shares.replace(share=self.number[place].astype(float))
 
 
@@ -98,7 +98,7 @@ def whole_rounds(
 
 
 def _numbers(instance: Accelerators, solution: TimeShares, rounds: int) -> Integers:
-    """Number of jobs or pairs of each row in each round, shape (R, k)."""
+    """Number of jobs or pairs that run in each round, by row of the time shares: (rounds, rows)."""
     first, second, device, share = (
         solution.first, solution.second, solution.device, solution.share
     )  # fmt: skip

@@ -1,5 +1,5 @@
-"""Frontier of speed and stability: the most total speed for every number of blocking pairs, with
-starts on walks from fast assignments to stable ones.
+"""Frontier of speed and stability: the most total speed for every number of blocking pairs.
+Starting solutions are found on walks from fast assignments to stable ones.
 """
 
 from __future__ import annotations

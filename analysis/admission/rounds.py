@@ -1,5 +1,5 @@
-"""Rounds until every job has run: "unchosen jobs are submitted with the next round" (section
-III.A); and the minimum of computation times in one round, by complete enumeration of small cases.
+"""Simulation of rounds of assignment until every job has run (section III.A). Also the minimum of
+computation times in one round, by complete enumeration of small cases.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class Rounds:
     computation: Floats | None = None
 
     def facts(self) -> dict[str, float]:
-        """Numbers that summarize the rounds, by name.
+        """Dictionary of the number of rounds in which jobs were assigned, and of the jobs' times.
 
         - `rounds`;
         - `computation_time` = sum of length / speed, waiting left out (section III.B.4);

@@ -115,7 +115,7 @@ def _frontier(
     free: Outcome, *, values: Iterable[float] | None = None, alpha: float = 0.0,
     alpha_mode: AlphaMode = "penalty-points", uncertainty: Uncertainty = "none",
 ) -> PriceFrontier:  # fmt: skip
-    """Least mean penalty within limits of one kind, by one program for each limit.
+    """Frontier of the least mean penalty within limits on blocking pairs, on alpha or on slack.
 
     `values` are the limits; spread over the range that matters when not given. `free` is what
     `optimal` says of the instance. Reached are the blocking pairs at `alpha`, the least alpha
@@ -173,7 +173,7 @@ def _frontier(
 
 
 def _spread(against: Against, low: float, high: float, number: int) -> list[float]:
-    """Limits from the tightest useful one to the value of the cheapest pairing."""
+    """Limits on blocking pairs, alpha or slack, the last one what the cheapest pairing reaches."""
     if against == "alpha":
         return [float(limit) for limit in np.linspace(0.0, high, number)]
     if against == "slack":
@@ -189,8 +189,8 @@ def _spread(against: Against, low: float, high: float, number: int) -> list[floa
 def _alpha_frontiers(
     instance: Colocation, clock: Clock, points: int, known: Sequence[Pairing], free: Outcome
 ) -> PriceFrontier:
-    """Frontier of the least mean penalty by alpha without possibly blocking pairs and, beside it,
-    without measured and without certainly blocking pairs.
+    """Frontier of the least mean penalty by alpha without possibly blocking pairs. Beside it are
+    those without pairs that block by the measured penalties, and without certainly blocking pairs.
 
     The limits are spread from robust alpha, 0 and 0 to what the cheapest pairing reaches anyway;
     the first of possible ones is the largest alpha below robust alpha that is proved too low, where
@@ -231,7 +231,7 @@ def _alpha_frontiers(
 
 
 def _known(instance: Colocation) -> list[Pairing]:
-    """Pairings of the fast policies, the first starts; none where forbidden pairs stop one."""
+    """Pairings of fast policies as starting solutions; none where forbidden pairs stop a policy."""
     policies = (
         [greedy, marriage_partition, complementary] if instance.bandwidth is not None else [greedy]
     )

@@ -1,5 +1,5 @@
-"""Metrics of a pairing: penalty, stability, and fairness with respect to bandwidth; requirements of
-an instance for conflicts.
+"""Metrics of a pairing: penalty, stability, and fairness with respect to bandwidth. `parts` gives
+the requirements that can conflict.
 """
 
 from __future__ import annotations
@@ -212,8 +212,8 @@ def attribution(instance: Colocation, pairing: Pairing) -> float | None:
 
 
 class _Reports(Reports):
-    """Reports of job types: their penalties; or, of agents with strict lists (penalty = rank / n),
-    their list.
+    """Possible misreports of job types, which report their penalties. Agents with strict lists
+    (penalty = rank / n) report their list.
     """
 
     unit, fields, best, worst = "1 - penalty", ("penalty",), LEAST_PENALTY, 1.0

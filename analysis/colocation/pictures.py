@@ -89,7 +89,7 @@ def record(
 
 @validate_options
 def pictures(rows: Sequence[Row]) -> list[Picture]:
-    """Pictures of one instance's runs: by bandwidth, by alpha, and all penalties."""
+    """Pictures of one instance's runs: penalty by bandwidth, blocking pairs by alpha, penalties."""
     found = records_by_method(rows, "quantiles")
     by_type = records_by_method(rows, "bandwidth")
     drawn: list[Picture] = []

@@ -70,7 +70,7 @@ def predicted_penalties(penalty: Floats) -> Floats:
 
 @dataclass(frozen=True)
 class Accuracy:
-    """Accuracy of the predictor for one share of samples.
+    """Accuracy of penalties predicted from one share of samples, as Kendall's tau.
 
     Attributes
     ----------

@@ -32,7 +32,7 @@ Coupling = Literal["sorted", "random"]
 
 @dataclass(frozen=True, eq=False)
 class Satisfaction:
-    """Numbers of agents, by type, served better, worse and alike.
+    """Numbers of agents, by type, whom a new pairing serves better, worse or like the old one.
 
     Attributes
     ----------
@@ -45,7 +45,7 @@ class Satisfaction:
 
     @property
     def totals(self) -> dict[str, float]:
-        """Agents improved, degraded and unchanged, over all types."""
+        """Numbers of agents whom a new pairing improves, degrades or leaves unchanged, by name."""
         columns = {
             "improved": self.improved,
             "degraded": self.degraded,
@@ -106,7 +106,9 @@ def _by_type(instance: Colocation, pairing: Pairing) -> dict[int, tuple[Floats, 
 def _couple_sorted(
     was: Floats, old: Floats, now: Floats, new: Floats
 ) -> tuple[Floats, Floats, Floats]:
-    """Triples (penalty before, penalty after, agents) in which agents are matched by rank."""
+    """Penalties before and after, and how many agents have both if the r-th best stays the r-th
+    best.
+    """
     ends = np.union1d(np.cumsum(old), np.cumsum(new))
     left = np.searchsorted(np.cumsum(old), ends, side="left")
     right = np.searchsorted(np.cumsum(new), ends, side="left")
@@ -116,8 +118,8 @@ def _couple_sorted(
 def _couple_at_random(
     was: Floats, old: Floats, now: Floats, new: Floats
 ) -> tuple[Floats, Floats, Floats]:
-    """Triples (penalty before, penalty after, expected agents) with independent penalties before
-    and after.
+    """Arrays of penalty before, penalty after and expected number of agents who have both.
+    Penalties before and after are independent.
     """
     before, after = np.repeat(was, len(now)), np.tile(now, len(was))
     return before, after, np.outer(old, new).ravel() / old.sum()

@@ -47,7 +47,7 @@ class StablePairings:
         return words if self.count.exact else f"at least {words}: the time to count was up"
 
     def document(self) -> dict[str, Any]:
-        """Convert to plain JSON."""
+        """Return the stable pairings, their number and their metrics as JSON values."""
         pairings = [
             {"partners": dict(partners), **metrics}
             for partners, metrics in zip(self.listed, self.measured, strict=True)

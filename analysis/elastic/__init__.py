@@ -1,1 +1,1 @@
-"""Elastic jobs: utilities, idle jobs, and devices in use."""
+"""Analysis of elastic jobs: metrics of answers, and a simulation over rounds."""

@@ -50,8 +50,8 @@ def trace(
     changed: Part,
     rng: np.random.Generator,
 ) -> Iterator[Elastic]:
-    """Rounds of jobs in which a share leaves and is replaced by jobs of random types, and a share
-    has its utilities multiplied by a log-normal factor.
+    """Yield the instance of each round. After it the part `changed` of the jobs is replaced by jobs
+    of random types, and as many get utilities multiplied by a log-normal factor.
     """
     types = np.repeat(np.arange(len(instance.count)), instance.count)
     number, factor = np.arange(len(types)), np.ones(len(types))

@@ -1,5 +1,5 @@
-"""Metrics of a grouping: penalty, blocking groups, and fair attribution; requirements of an
-instance for conflicts.
+"""Metrics of a grouping: penalty, blocking groups, and fair attribution. `parts` gives the
+requirements that can conflict.
 """
 
 from __future__ import annotations
@@ -158,7 +158,7 @@ REPORTS = _Reports()
 
 
 def facts(stated: Stated) -> Facts:
-    """The option alpha, and a check that the stated least alpha is at most that of the answer."""
+    """Expected certificate entries: alpha as given, and a least alpha of at most the answer's."""
     facts, certificate = (
         stated.together("groups_listed", "prices", "price_bound"),
         stated.certificate,

@@ -1,1 +1,1 @@
-"""Lifetimes: server-time and number of servers at the peak."""
+"""Analysis of lifetimes: metrics of server-time and of servers at the peak, and pictures."""

@@ -16,7 +16,7 @@ from ..run.rows import Row
 
 @validate_options
 def record(instance: Lifetimes, solution: Hosts) -> dict[str, Any]:
-    """Number of servers in use over time and its lower bound, at 1,000 times for long traces."""
+    """Servers in use over time and their lower bound, as lists of at most 1,000 points of time."""
     shown, static = evenly(len(instance.length), 1_000), StaticBound(instance, Clock(2.0))
     list(static.tighten(2 * instance.volume, instance.length))
     lines = {"time": instance.times - instance.times[0], "needed": static.bound}

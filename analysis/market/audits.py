@@ -15,7 +15,7 @@ NASH_ENVY_FREENESS = 0.828
 
 @dataclass(frozen=True, eq=False)
 class EnvyAudit:
-    """Envy between users of an allocation.
+    """Envy between users of an allocation: the worst pair's index, and a matrix of its group.
 
     Attributes
     ----------

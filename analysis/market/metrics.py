@@ -79,7 +79,7 @@ def metrics(
 
 
 def utilities_in(family: Homogeneous | None, market: Market, cores: Floats) -> Floats:
-    """Utilities of the users from cores by job, in a family; Amdahl's where it is None."""
+    """Utilities of the users from cores by job, in a family of utilities; without one, Amdahl's."""
     return user_utilities(market, cores) if family is None else family.utilities(market, cores)
 
 

@@ -130,7 +130,7 @@ def _sharing(found: Records, share: Share, words: str) -> Picture:
 
 
 def _envy_maps(found: Records) -> list[Picture]:
-    """Envy maps of the methods with the worst pairs, first seed (thesis figure 3.12)."""
+    """Maps of envy of the methods whose worst pair envies most, first seed (thesis figure 3.12)."""
     worst = {method: records[0]["envy"][0] for method, records in found.items()}
     chosen = [
         method for method in sorted(worst, key=worst.__getitem__) if worst[method] < 1 - 1e-6

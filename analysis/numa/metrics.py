@@ -1,4 +1,4 @@
-"""Metrics of a simulated policy or of fluid flows; requirements of an instance for conflicts."""
+"""Metrics of a simulated policy or fluid flows. `parts` has the requirements that can conflict."""
 
 from __future__ import annotations
 

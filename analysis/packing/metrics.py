@@ -1,5 +1,5 @@
-"""Metrics of a placement: servers and their cost, fairness, utilization, shares and envy; audits of
-the paper's properties, and requirements of an instance for conflicts.
+"""Metrics of a placement: servers and their cost, fairness, utilization, shares and envy. Also
+audits of the paper's properties; `parts` gives the requirements that can conflict.
 """
 
 from __future__ import annotations
@@ -224,7 +224,7 @@ class _Reports(Reports):
 
 
 def _vms(instance: Packing, room: Any) -> Any:
-    """Number of true VMs of each type that fit the room (m, s, k) of servers, shape (m, s)."""
+    """Number of VMs of each type, by true demand, that fit each server's room: (servers, types)."""
     needed = np.maximum(instance.demand, 1)
     return np.where(instance.demand > 0, room // needed, np.inf).min(axis=2)
 
@@ -315,8 +315,8 @@ def _shares(stated: Stated) -> Facts:
 
 def parts(instance: Packing) -> tuple[list[str], Callable[[list[int]], Packing | None]]:
     """Texts of the packing requirements, and a function that makes the instance with a subset of
-    them, or None if no VMs are left: a type without its request has no VMs, a class without its
-    limit has as many servers as needed, and without a rule VMs run anywhere.
+    them. A type without its request has no VMs, a class without its limit has as many servers as
+    needed, and without a rule VMs run anywhere; None if no VMs are left.
     """
     names = instance.names  # 1. All parts, each with its field and index.
     classes = instance.class_names or [str(number) for number in range(instance.classes)]
@@ -406,7 +406,7 @@ def audit(instance: Packing, placement: Placement) -> Audit:
 
 
 def pooled_split(instance: Packing) -> Integers:
-    """VMs of each user in 1/s of the pooled free capacity, shape (s,)."""
+    """Number of whole VMs of each of s users in 1/s of the pooled free capacity, shape (s,)."""
     total = (instance.capacity * instance.server_count.astype(np.int64)[:, None]).sum(axis=0)
     return _vms_in_part(total, instance)
 
@@ -428,7 +428,7 @@ def still_fitting(instance: Packing, placement: Placement) -> tuple[int, ...]:
 
 
 def _vms_in_part(amounts: Integers, instance: Packing) -> Integers:
-    """Integer number of VMs of each user in 1/s of the amounts."""
+    """Number of whole VMs that each user can run in an equal part of amounts of resources."""
     users = instance.types
     return np.array(
         [

@@ -150,7 +150,7 @@ def _played_tree(
 
 
 def _most_combinations(instance: Packing) -> float:
-    """Upper bound on the combinations that fit the largest server."""
+    """Upper bound on the number of combinations of VMs that fit the largest server."""
     with np.errstate(divide="ignore", invalid="ignore"):
         each = np.where(
             instance.demand > 0,

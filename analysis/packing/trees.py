@@ -186,8 +186,8 @@ def _action(tree: Any, node: int) -> str:
 
 
 def _places(tree: Any, leaves: list[int]) -> dict[int, tuple[float, float]]:
-    """(depth, -row) of each node: leaves in the order of moves, inner nodes at the middle of
-    theirs.
+    """Position (depth, -row) of each node of a drawn tree. Leaves have rows in the order of moves;
+    an inner node is in the middle between its first and last child.
     """
     from networkx import dfs_preorder_nodes
 

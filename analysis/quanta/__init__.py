@@ -1,1 +1,1 @@
-"""Quanta: useful slices and their distribution over users."""
+"""Analysis of quanta: metrics of the useful slices that users get."""

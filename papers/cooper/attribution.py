@@ -202,8 +202,8 @@ def _pairings(given: Setting) -> tuple[dict[str, Rows], Bars]:
 
 
 def _why(name: str, rank: float, given: Setting) -> str:
-    """Note on the rank correlation of penalty and demand under a policy: what an inverse one means,
-    and in which order GR's tasks come.
+    """Note on the rank correlation of penalty and demand under one policy. It says what an inverse
+    correlation means, and in which order the tasks of greedy (GR) come.
     """
     note = (
         f"rank correlation {rank:.2f} over {len(given.demands)} types, penalties averaged "

@@ -73,8 +73,8 @@ Rows = list[tuple[Colocation, Pairing]]
 
 
 class Types(NamedTuple):
-    """Types of jobs with their penalties, the label of their demand (with its unit, for an axis),
-    and a note on where the penalties come from; the counts of `base` are ignored.
+    """Types of jobs with their penalties, a label of their demand, and a note on their source. The
+    label has the demand's unit, for an axis; the counts of the instance `base` are ignored.
     """
 
     base: Colocation

@@ -161,7 +161,7 @@ INTENSIVE = "S1,S2,S3,S4,S5,S6"
 
 @PAPER.experiment("figure-4.13", "fig. 4.13", seconds=5)
 def figure_4_13(*, seed: int = 0, tasks: int = 200_000) -> Parts:
-    """Link power by policy: how the policies rank, the thesis's reason for it, and its 13 W."""
+    """Power of links by policy: the ranking, the thesis's reason for it, and the 13 W it prints."""
     # 1. The ranking at two refusal limits: where the first has the thesis's, that is the cause.
     bars: dict[str, dict[str, float]] = {}
     printed = ["IB", "Local", "IP-2", "IP-1"]
@@ -218,7 +218,7 @@ def figure_4_13(*, seed: int = 0, tasks: int = 200_000) -> Parts:
 
 @PAPER.experiment("figure-4.14", "fig. 4.14", seconds=10, variations=NEAR_SATURATION)
 def figure_4_14(*, seed: int = 0, tasks: int = 200_000, high: float = HIGH) -> Parts:
-    """Where tasks run, by distance from their data."""
+    """Shares of tasks by the distance of the core where they run from their data, by policy."""
     bars: dict[str, dict[str, float]] = {}
     said = {
         "Local": "most tasks execute locally",

@@ -176,8 +176,8 @@ def table_4_3() -> Parts:
 
 
 def printed_at(*places: str) -> Iterator[Finding]:
-    """Findings on the numbers of the technology model that the thesis prints in these tables and
-    sections.
+    """Findings on the technology model's numbers that the thesis prints in the given places. Places
+    are tables and sections.
     """
     for row in recomputed():
         # the thesis prints what a derived number follows from, not the number
@@ -420,7 +420,7 @@ def _throughput_curves(key: str, sustained: Mapping[str, float], tasks: int, see
 
 
 def _excess(value: float, other: float) -> float:
-    """Relative excess of a response-time percentile over another; infinite if it is infinite."""
+    """Relative excess of a response-time percentile over another; infinite if the first is."""
     return np.inf if value == np.inf else value / other - 1
 
 

@@ -62,7 +62,7 @@ FAULTS = r"""
 + return before - as_written(new) >= least
 
 @ instances/colocation/objective.py: slack compares each level of bandwidth with itself
-? colocation_stable::test_fair_integer_program_equals_enumeration
+? colocation_stable::test_integer_program_of_fair_pairing_equals_enumeration
 - float((below - least[1:]).max(initial=0.0))
 + float((below - least[:-1]).max(initial=0.0))
 
@@ -77,7 +77,7 @@ FAULTS = r"""
 + counted = np.where(parts % units == 0, k * share, (parts // units + 1) * units)
 
 @ solvers/packing/cards.py: a card is worth half of its dearest filling
-? packing_cards::test_any_card_multipliers_give_valid_bounds
+? packing_cards::test_gpu_bound_at_any_dual_prices_of_card_program_is_valid
 - card = np.maximum(parts[1], worth.max(axis=0, initial=0))
 + card = np.maximum(parts[1], worth.max(axis=0, initial=0) // 2)
 
@@ -102,7 +102,7 @@ FAULTS = r"""
 + np.argsort(threads, kind="stable")
 
 @ solvers/accelerators/programs.py: prices stay below what a placement is worth
-? proofs_accelerators::test_covering_prices_are_accepted_and_rounded_to_no_smaller_bound
+? proofs_accelerators::test_raised_accelerator_prices_are_accepted_and_rounded_to_no_smaller_bound
 - np.where(short > 0, (short / (1 + same) + job[first]), 0.0)
 + np.where(short > 0, (short / 2 + job[first]), 0.0)
 
@@ -157,12 +157,12 @@ FAULTS = r"""
 + any(s > 2 * over * n for s, n in zip(spent, there, strict=True))
 
 @ verify/quanta.py: an average is taken over one user more
-? quanta::test_horizon_optimum_equals_enumeration_of_user_sets
+? quanta::test_fairest_time_slices_over_horizon_equal_enumeration_of_user_sets
 -- least = min(least, Fraction(used, k))
 -+ least = min(least, Fraction(used, k + 1))
 
 @ solvers/quanta.py: who is behind a cut leaves half of what it wants
-? quanta::test_horizon_optimum_equals_enumeration_of_user_sets
+? quanta::test_fairest_time_slices_over_horizon_equal_enumeration_of_user_sets
 -- left = np.maximum(room - wanted[poor].sum(axis=0), 0)
 -+ left = np.maximum(room - wanted[poor].sum(axis=0) // 2, 0)
 
@@ -232,7 +232,7 @@ FAULTS = r"""
 + np.ones(len(own)), np.ones(len(own))])
 
 @ models/colocation/fair.py: a mean is compared with the largest of its own bandwidth
-? colocation_stable::test_fair_integer_program_equals_enumeration
+? colocation_stable::test_integer_program_of_fair_pairing_equals_enumeration
 - (several, highest[level[above_first] - 1], -each[above_first]),
 + (several, highest[level[above_first]], -each[above_first]),
 
@@ -527,7 +527,7 @@ FAULTS = r"""
 + while order.left and order.direct():
 
 @ cluster/judge/order.py: a wave evicts one pod of a budget more
-? advice::test_waves_respect_disruption_budgets_and_owners
+? advice::test_waves_of_pod_moves_respect_disruption_budgets_and_pod_owners
 - if any(self.taken[group] >= most for group in groups):
 + if any(self.taken[group] > most for group in groups):
 

@@ -264,7 +264,7 @@ def test_pop_of_one_part_is_max_min_and_more_parts_are_not_better() -> None:
     assert np.ptp(parts.sum(axis=1)) <= 1
 
 
-def test_proportional_time_is_equal_for_any_number_of_workers() -> None:
+def test_time_by_proportional_policy_is_equal_for_any_number_of_workers() -> None:
     instance = cluster(workers=[1, 2], count=[2, 1], devices=[2, 2])
     rates = throughputs(instance, proportional(instance))
     assert rates.tolist() == pytest.approx([3, 3])

@@ -43,7 +43,7 @@ def test_each_admission_scheme_on_tiny_instance_equals_hand_calculation(name: st
     assert POLICIES[name](cotenant.read("admission/tiny")) == Assignment(machine, cores)  # type: ignore[arg-type]
 
 
-def test_da2_fixes_all_pairs_of_a_round_and_proposed_fixes_one() -> None:
+def test_da2_scheme_fixes_all_pairs_of_a_round_and_proposed_scheme_fixes_one() -> None:
     # Two VMs of 2 and 4 cores of one type. Job 0 (2 threads) likes both alike and takes VM 0. Job 1
     # (2 threads) too, but
     # is turned away to VM 1. Job 2 (1 thread) waits in DA2's first round and joins VM 1 in the
@@ -68,7 +68,7 @@ def test_deferred_acceptance_rounds_may_fix_suboptimal_pair() -> None:
     assert blocking_pairs(instance, POLICIES["DA2"](instance)).job.tolist() == [1]
 
 
-def test_da1_serves_by_index_or_by_ranking_on_request() -> None:
+def test_da1_admission_scheme_serves_jobs_by_index_or_by_machine_ranking() -> None:
     instance = Admission([[3]], [1, 3], [[1.0], [1.0]])  # type: ignore[arg-type]
     assert deferred_quotas(instance).cores.tolist() == [[1], [2]]
     assert POLICIES["SM"](instance).cores.tolist() == [[1], [2]]
@@ -105,7 +105,7 @@ def test_proposed_admission_routes_serial_and_rounds_give_equal_assignments(
 
 
 @pytest.mark.parametrize("instance", drawn(60), ids=lambda one: one.name)
-def test_proposed_has_no_blocking_pair_and_every_scheme_is_feasible(instance: Admission) -> None:
+def test_admission_schemes_are_feasible_and_the_proposed_one_stable(instance: Admission) -> None:
     assert blocking_pairs(instance, proposed(instance)).count == 0
     for name, policy in POLICIES.items():
         answer = policy(instance)

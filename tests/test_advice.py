@@ -88,7 +88,7 @@ def test_host_port_is_used_once_per_node() -> None:
 # the order
 
 
-def test_waves_respect_disruption_budgets_and_owners() -> None:
+def test_waves_of_pod_moves_respect_disruption_budgets_and_pod_owners() -> None:
     pods = [pod(f"a-{n}", "n1", "100m", labels={"app": "a"}) for n in range(4)]
     read = state(node("n1"), node("n2"), *pods, pod("b-1", "n2", "6", owner=""))
     assert [len(wave) for wave in advise(read).order.waves] == [1, 1, 1, 1]
@@ -217,7 +217,7 @@ def test_plan_check_refuses_every_kind_of_wrong_plan() -> None:
     check_waves(read, [(Move(number(read, "v-1"), "n2"),)], released=["volumes"])
 
 
-def test_advice_from_wrong_translation_fails_the_check(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_advice_by_wrong_packing_instance_fails_the_check(monkeypatch: pytest.MonkeyPatch) -> None:
     from cotenant.cluster.plan import to_packing
 
     monkeypatch.setattr(to_packing._Builder, "_apart_rules", lambda self: [])
@@ -347,7 +347,7 @@ def test_equal_pods_are_translated_to_one_type() -> None:
 # money
 
 
-def test_moves_of_large_priced_state_have_bound() -> None:
+def test_number_of_moves_in_large_cluster_with_node_prices_has_bound() -> None:
     """Of more servers times types than one program decides: three pods fit on a node."""
     pods = (pod(f"a{n}-1", f"n{n}", f"{1000 + n}m") for n in range(145))
     read = state(*(node(f"n{n}", 4) for n in range(145)), *pods)
@@ -445,7 +445,7 @@ def test_plan_page_lists_origins_of_moves_and_nodes_empty_after_each_wave(shop: 
     assert len(rows_of(answer_page(shown(shop)), "Moves, in waves")) == len(shop.targets)
 
 
-def test_page_numbers_have_their_proof_status(shop: Answer) -> None:
+def test_numbers_on_advice_page_show_their_proof_status(shop: Answer) -> None:
     approved([" | ".join(each) for each in answer_page(shown(shop)).numbers])
 
 
@@ -516,7 +516,7 @@ PLANNED = {"nodes-before-and-after", "moves-in-waves"}
     ],
     ids=lambda value: value[0] if isinstance(value, tuple) else "",
 )
-def test_every_question_has_page_and_ten_lines_of_text(
+def test_every_advice_command_has_page_and_ten_lines_of_text(
     tmp_path: Path, question: tuple[str, ...], parts: set[str]
 ) -> None:
     (tmp_path / "types.csv").write_text("type,cpu,memory,price\nsmall,8,32Gi,0.1\n")

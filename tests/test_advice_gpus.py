@@ -357,7 +357,7 @@ def test_advise_fit_refuses_invalid_pod_shapes(shape: str) -> None:
         with_shape(two_nodes(), shape, 1)
 
 
-def test_gpu_in_shape_means_the_nodes_gpu_resource() -> None:
+def test_gpu_in_pod_shape_means_gpu_resource_of_the_nodes() -> None:
     read = with_shape(state(node("n1", **{"nvidia.com/gpu": "2"}), pod("a", "n1")), "gpu=1", 3)
     found = fit(read)
     assert len(found.arrivals) == 2 == most_after(found)
@@ -380,7 +380,7 @@ def types_of(folder: Path, read: ClusterState, text: str = TYPES) -> Any:
     return read_types(read, written(folder, text, "types.csv"))
 
 
-def test_fit_answers_tables_of_hosts_and_vms(tmp_path: Path) -> None:
+def test_advise_fit_reads_tables_of_hosts_and_vms(tmp_path: Path) -> None:
     hosts = written(tmp_path, "name,cpu,mem\nh1,4,8\n", "hosts.csv")
     vms = written(tmp_path, "name,host,cpu,mem\nv1,h1,2,2\nv2,h1,2,2.5\n", "vms.csv")
     read = with_shape(read_state([hosts, vms]), "cpu=1.5,mem=2", 2)

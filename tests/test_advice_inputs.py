@@ -274,7 +274,7 @@ def test_prices_of_node_types_absent_from_cluster_are_noted(tmp_path: Path) -> N
         ("1Pi", 2**50), ("1Ei", 2**60), ("1e3", 1000), ("1E3", 1000), ("25e-1", Fraction(5, 2)),
     ],
 )  # fmt: skip
-def test_quantities_in_every_form_are_exact(text: str, value: Fraction) -> None:
+def test_kubernetes_quantities_are_exact_in_every_notation(text: str, value: Fraction) -> None:
     assert quantity(text) == value
 
 

@@ -242,7 +242,7 @@ def test_metric_scale_depends_on_objective_options() -> None:
     )
 
 
-def test_gaps_are_relative_except_below_absolute_floor_of_scale() -> None:
+def test_gaps_are_relative_and_zero_within_tolerance_of_metric_scale() -> None:
     assert gap(2e-12, 1e-12, scale=1e-11) == pytest.approx(0.5)
     assert gap(0.0, 1e-12, scale=1e-11) is None
     assert gap(1e-12, 1e-12 + 1e-21, scale=1e-11) == 0.0

@@ -352,7 +352,7 @@ ONE_WAY = {
 
 
 @pytest.mark.parametrize(("what", "where"), ONE_WAY.items(), ids=ONE_WAY.values())
-def test_interpreter_start_quoting_and_csv_each_occur_in_one_module(what: str, where: str) -> None:
+def test_interpreter_path_shell_quotes_and_csv_writer_have_one_file(what: str, where: str) -> None:
     found = [path for path in sources() if re.search(what, path.read_text())]
     assert found == [ROOT / where]
 

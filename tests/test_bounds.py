@@ -133,7 +133,7 @@ def test_options_that_change_the_question_have_own_rows(tmp_path: Path, table: P
 
 
 @pytest.mark.slow
-def test_bounds_row_levels_belong_to_best_answer(tmp_path: Path, table: Path) -> None:
+def test_row_of_best_bounds_keeps_levels_of_best_answer(tmp_path: Path, table: Path) -> None:
     both = proved(tmp_path, "stable", "colocation/tiny")
     first = changed(both, lambda d: d.update(levels=[]))
     row = add(table, "colocation/tiny", first)

@@ -136,7 +136,7 @@ def test_gavel_reader_forbids_pairs_with_zero_throughput(tmp_path: Path) -> None
 
 
 @needs_data
-def test_fair_co2_matrix_has_known_optimum() -> None:
+def test_colocation_optimum_of_fair_co2_run_times_is_known() -> None:
     instance = fair_co2(DATA / "interference" / "fairco2_runtime_colocation_matrix.csv", copies=4)
     best, stable = cotenant.solve(instance, "optimal"), cotenant.solve(instance, "SR")
     assert best.status.value == "optimal"

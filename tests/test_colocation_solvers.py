@@ -135,7 +135,9 @@ def test_zero_blocking_decision_equals_enumeration(reference: ModuleType, engine
 
 
 @pytest.mark.parametrize("number", numbers(25, 8))
-def test_fewest_and_limited_blocking_equal_enumeration(reference: ModuleType, number: int) -> None:
+def test_fewest_blocking_pairs_and_penalty_at_limited_number_equal_enumeration(
+    reference: ModuleType, number: int
+) -> None:
     for instance in colocations(range(13_000, 13_000 + number)):
         expected, found = reference.best(instance), fewest_blocking(instance)
         if expected.fewest_blocking is None:
@@ -203,9 +205,7 @@ def test_stable_refuses_relative_alpha_of_one() -> None:
 
 
 @pytest.mark.parametrize("seed", seeds(3, 1))
-def test_default_engine_and_cp_sat_give_equal_bounds_for_1000_colocated_agents(
-    seed: int,
-) -> None:
+def test_default_engine_and_cp_sat_give_equal_bounds_for_1000_colocated_agents(seed: int) -> None:
     instance = crowd(20, 50, seed)
     left, right = optimal(instance), optimal(instance, engine="cp-sat")
     assert left.status is right.status is Status.OPTIMAL

@@ -383,9 +383,7 @@ def test_fair_pairing_at_time_limit_is_best_found(engines: Callable[..., None]) 
     assert 0 <= found.bound <= value
 
 
-def test_fair_pairing_without_time_has_slack_of_first_pairing(
-    engines: Callable[..., None],
-) -> None:
+def test_fair_pairing_without_time_has_slack_of_first_pairing(engines: Callable[..., None]) -> None:
     instance = crowd(60, 4)
     begin = feasible_pairing(instance)
     engines(WarmStartedProgram=None, solve_program=None, call_in_subprocess=None)
@@ -410,7 +408,7 @@ def test_fair_skips_program_too_large_for_time_limit() -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("limit", [None, 600.0])
-def test_fair_integer_program_equals_enumeration(
+def test_integer_program_of_fair_pairing_equals_enumeration(
     limit: float | None, reference: ModuleType, engines: Callable[..., None]
 ) -> None:
     engines(call_in_subprocess=call_here)
@@ -509,7 +507,7 @@ def searching() -> StableSearch:
 @pytest.mark.parametrize("machines", [None, 7.0, np.inf])
 @pytest.mark.parametrize("distinct", [True, False])
 @pytest.mark.parametrize("seed", range(6))
-def test_quick_penalty_bound_is_valid(seed: int, distinct: bool, machines: float | None) -> None:
+def test_relaxed_pairing_bound_is_valid(seed: int, distinct: bool, machines: float | None) -> None:
     rng = np.random.default_rng([79, seed])
     count = np.ones(10, dtype=int) if distinct else np.array([4, 3, 2, 1])
     instance = Colocation(

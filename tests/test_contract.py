@@ -360,7 +360,7 @@ def test_interrupt_keeps_incumbent_and_valid_bound(method: catalog.Method, at: i
 
 @pytest.mark.sampled(3)
 @PER_METHOD
-def test_exact_method_keeps_valid_start_and_ignores_invalid_one(method: catalog.Method) -> None:
+def test_exact_method_keeps_valid_first_answer_and_ignores_invalid(method: catalog.Method) -> None:
     best = whole(method)
     if not accepts(method.resolve(), "start") or method.name in ("joint-optimum", "fisher"):
         return  # those take prices, or only what is in their strategy sets

@@ -112,7 +112,7 @@ def test_nucleolus_of_claims_and_runway_games_equals_published_rules(seed: int) 
 
 
 @pytest.mark.parametrize("number", numbers(2_000, 20))
-def test_nucleolus_equals_second_method_in_fractions(number: int) -> None:
+def test_nucleolus_equals_solution_of_linear_programs_in_fractions(number: int) -> None:
     rng, compared = random.Random(number), 0
     while compared < number:
         values = drawn(rng)

@@ -315,7 +315,7 @@ def test_root_account_contributes_nothing_beside_others(exported) -> None:
     ]
 
 
-def test_fairness_options_by_user_and_top_choose_the_groups(exported) -> None:
+def test_fairness_audit_options_select_users_or_largest_accounts(exported) -> None:
     jobs = [job(str(n), f"a{n}", n, n, 100 + n) for n in range(70)]
     path = exported(jobs)
     with refused(InvalidOption):
@@ -439,7 +439,7 @@ def crowd(seed: int, number: int = 80) -> list[dict[str, str]]:
     return jobs
 
 
-def test_fitted_weights_reduce_distance_to_fair_schedule(exported) -> None:
+def test_fitted_account_weights_reduce_distance_to_fair_schedule(exported) -> None:
     jobs = crowd(3)
     found = judged(exported(jobs), windows="1h")
     _, now, weights = fit(found)
@@ -455,7 +455,7 @@ def test_fitted_weights_reduce_distance_to_fair_schedule(exported) -> None:
         emit(judged(exported(jobs), Source(machines=4, by="user")))
 
 
-def test_weights_are_advised_only_if_better_on_held_out_windows() -> None:
+def test_account_weights_are_advised_only_if_better_on_held_out_time_windows() -> None:
     def fitted(error: float, later: float | None) -> Fitted:
         return Fitted(np.array([1, 0]), error, later)
 

@@ -85,7 +85,7 @@ def test_kueue_api_versions_are_read_equally(written, version: str) -> None:
 
 @pytest.mark.sampled(4)
 @pytest.mark.parametrize("unit", UNITS)
-def test_debts_of_small_logs_equal_second_by_second_count(unit: str, tmp_path: Path) -> None:
+def test_debts_in_small_kueue_logs_equal_second_by_second_count(unit: str, tmp_path: Path) -> None:
     assert [text for seed in range(12) for text in wrongs(seed, unit, tmp_path)] == []
 
 

@@ -66,9 +66,7 @@ def test_drawn_instances_round_trip_exactly(problem: str, data: st.DataObject) -
         assert cotenant.read(write(instance, Path(folder) / "one.json")) == instance
 
 
-def test_packing_with_requests_served_in_part_is_read_as_written(
-    tmp_path: Path,
-) -> None:
+def test_packing_with_requests_served_in_part_is_read_as_written(tmp_path: Path) -> None:
     instance = Packing(capacity=[[9]], demand=[[2]], request=[5.0], servers=[1.0], partial=True)
     assert cotenant.read(write(instance, tmp_path / "one.json")) == instance
 

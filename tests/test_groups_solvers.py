@@ -127,7 +127,7 @@ def paired(grouping: Grouping, types: int) -> Pairing:
     return Pairing(rows[both, 0], rows[both, 1], grouping.number[both], single.astype(int))
 
 
-def test_empty_core_is_proved_by_both_engines() -> None:
+def test_empty_core_of_groups_is_proved_and_confirmed_by_second_engine() -> None:
     outcome = core(EMPTY)
     counted = Counted(EMPTY)
     least = min(map(counted.least_alpha, counted.groupings()))
@@ -252,7 +252,7 @@ def in_pairs(seed: int) -> Groups | None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("seeds", ranges(400, 20, 100))
-def test_group_pair_multipliers_give_valid_bounds(seeds: range) -> None:
+def test_cost_bound_of_groups_of_two_at_any_dual_prices_is_valid(seeds: range) -> None:
     for instance in filter(None, map(in_pairs, seeds)):
         rng, least = np.random.default_rng(len(instance.names)), min(every_cost(instance))
         given = CheckedGroups(case_of(instance))

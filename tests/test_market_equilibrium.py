@@ -232,7 +232,7 @@ def mixed_market() -> Market:
     )
 
 
-def test_market_fill_spends_small_budget_at_parallel_fraction_near_one() -> None:
+def test_best_purchase_spends_small_budget_at_parallel_fraction_near_one() -> None:
     # once lost to rounding: the best use of little money is a job whose curve bends only far away
     work, fraction, budget = np.array([94.0, 90.0]), np.array([1 - 7e-14, 1.0]), np.array([7e-4])
     answered = fill(work, fraction, np.ones(2), np.zeros(2, dtype=int), budget)

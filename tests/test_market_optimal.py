@@ -421,7 +421,7 @@ def tiny(seed: int) -> Market:
 
 
 @pytest.mark.parametrize("seed", range(60))
-def test_market_forest_ends_at_equilibrium_from_any_prices(seed: int) -> None:
+def test_linear_market_pivoting_on_forests_ends_at_equilibrium_from_any_prices(seed: int) -> None:
     market = tiny(seed)
     scaled_market = ScaledMarket.of(market)
     rng = np.random.default_rng(seed)

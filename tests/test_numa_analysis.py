@@ -237,7 +237,7 @@ def test_link_energy_follows_from_local_service_time() -> None:
     assert energy.tolist() == pytest.approx([0, 36e-12 * bits, 72e-12 * bits, 109.5e-12 * bits])
 
 
-def test_table_4_2_has_twenty_benchmarks_by_intensity() -> None:
+def test_thesis_table_4_2_has_twenty_benchmarks_by_memory_intensity() -> None:
     kinds = [entry.intensity for entry in BENCHMARKS]
     assert (kinds.count("EMI"), kinds.count("MI"), kinds.count("CI")) == (1, 7, 12)
     assert all(entry.pcie >= entry.ht1 >= 1 for entry in BENCHMARKS)

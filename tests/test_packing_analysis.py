@@ -46,7 +46,7 @@ EXAMPLE = paper_example(rng=np.random.default_rng(0))
 RIVALS = (first_fit, best_fit, random_fit, drf, fair_slots)
 
 
-def test_figure_2_payoffs_equal_sums_of_absolute_values() -> None:
+def test_figure_2_payoffs_of_xu_and_yu_equal_sums_of_absolute_values() -> None:
     """Users get (4, 8, 40), (2, 2, 20), (2, 2, 10) of (8, 14, 90); lambda is 8/23; the servers use
     1, 7/8, 1 and 1, 1, 5/6.
     """

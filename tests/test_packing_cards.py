@@ -210,7 +210,7 @@ def test_answer_with_too_few_cards_is_refused():
 
 
 @pytest.mark.slow
-def test_any_card_multipliers_give_valid_bounds():
+def test_gpu_bound_at_any_dual_prices_of_card_program_is_valid():
     rng = np.random.default_rng(5)
     problem, *_ = card_packing(WASTE)
     program = cards_program(problem).program

@@ -335,7 +335,7 @@ def test_placement_check_enforces_every_rule(rule: str) -> None:
         check(RULED, Placement(*BROKEN[rule]))
 
 
-def test_spread_counts_empty_zone_where_a_type_is_allowed() -> None:
+def test_zone_spread_rule_counts_empty_zone_where_a_vm_is_allowed() -> None:
     two = Packing(capacity=[[9]] * 3, demand=[[1]], request=[2], zone=("a", "b", "c"), skew=[1.0])
     with refused(InfeasibleSolution):
         check(two, Placement([[2]], [0]))

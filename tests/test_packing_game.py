@@ -131,7 +131,7 @@ def test_vm_combinations_in_tables_of_any_size_equal_enumeration(
 
 
 @pytest.mark.parametrize("pair", PAYOFFS)
-def test_game_tree_payoffs_equal_figure_3(pair: tuple[tuple[int, ...], tuple[int, ...]]) -> None:
+def test_game_payoffs_equal_published_tree(pair: tuple[tuple[int, ...], tuple[int, ...]]) -> None:
     tree = game_tree(printed_game())
     second = next(child for child in tree.successors(0) if tree.nodes[child]["action"] == pair[0])
     leaf = next(
@@ -317,7 +317,7 @@ def drawn(brute: Any, rng: np.random.Generator, *, near: bool) -> Game:
 
 
 @pytest.mark.slow
-def test_fuga_box_representation_gives_same_play_as_lists(brute: Any) -> None:
+def test_fuga_play_by_boxes_of_vm_counts_equals_play_by_listed_counts(brute: Any) -> None:
     rng = np.random.default_rng(5)
     for _ in range(1500):
         game = drawn(brute, rng, near=False)
@@ -342,7 +342,7 @@ def test_fuga_boxes_of_vm_counts_compare_close_utilities_exactly(brute: Any, num
     ("machines", "types", "eta"),
     [(60, "Tiny,Medium,Large", 10), (24, "Tiny,Small,Medium,Large", 5), (40, "Tiny,Tiny,Large", 7)],
 )
-def test_fuga_on_box_coordinates_equals_fuga_on_listed_strategies(
+def test_fuga_play_of_vm_types_by_boxes_equals_play_by_listed_counts(
     machines: int, types: str, eta: int
 ) -> None:
     instance = vm_types(machines=machines, types=types, resources=2, rng=np.random.default_rng(0))
@@ -354,7 +354,7 @@ def test_fuga_on_box_coordinates_equals_fuga_on_listed_strategies(
     assert on_boxes(game, 10_000) == listed(game)
 
 
-def test_fuga_with_large_boxes_falls_back_to_lists() -> None:
+def test_fuga_lists_vm_counts_if_their_boxes_are_too_large() -> None:
     users = Packing(capacity=[[40], [30]], demand=np.arange(3, 11)[:, None], servers=[9.0, 9.0])  # type: ignore[arg-type]
     many = game_of(users, eta=3)
     assert not Boxes.of(many).fits(10**9)
@@ -382,7 +382,7 @@ def test_estimated_number_of_game_states_is_lower_bound(brute: Any, number: int)
     assert close
 
 
-def test_fuga_uses_lists_if_box_limit_is_too_small() -> None:
+def test_fuga_lists_vm_counts_if_limit_on_boxes_is_too_small() -> None:
     game = game_of(Packing(capacity=[[9]], demand=[[1]], servers=[1.0]), eta=3)  # type: ignore[arg-type]
     boxes = Boxes.of(game)
     # 4 states; boxes hold 6 values of the 3 counts of the last level

@@ -65,9 +65,7 @@ def test_services_proof_is_accepted(some: range) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("some", ranges(600, 20, 60))
-def test_services_program_of_verifier_is_feasible_iff_cost_may_reach_optimum(
-    some: range,
-) -> None:
+def test_services_program_of_verifier_is_feasible_iff_cost_may_reach_optimum(some: range) -> None:
     for seed in some:
         instance = random_services(np.random.default_rng(40_000 + seed))
         given = CheckedPacking(case_of(instance), ruled=True)

@@ -313,7 +313,7 @@ def test_two_decimal_marks_in_one_table_are_refused(tmp_path: Path) -> None:
         [row.number("size") for row in CsvTable(tmp_path / "x.csv", "name", "size")]
 
 
-def test_plain_form_is_known_by_header(tmp_path: Path) -> None:
+def test_plain_csv_form_is_recognized_by_header(tmp_path: Path) -> None:
     six = {"colocation", "market", "packing", "admission", "scheduling", "numa"}
     assert six <= set(plain_forms())
     for plain in plain_forms().values():

@@ -255,7 +255,7 @@ def measure_of(instance: Colocation, objective: str, alpha: float) -> Callable[[
 
 @pytest.mark.parametrize("seed", seeds(300, 15))
 @pytest.mark.parametrize("objective", ["agents", "minimax"])
-def test_agent_objectives_by_types_equal_enumeration(seed: int, objective: str) -> None:
+def test_agents_in_blocking_pairs_of_types_equal_enumeration(seed: int, objective: str) -> None:
     rng = np.random.default_rng([11, seed])
     try:
         instance = Colocation(**by_types.random_fields(rng, 7))

@@ -155,7 +155,7 @@ def test_proofs_of_all_different_jobs_take_at_most_sixty_bytes_a_job(
 
 
 @pytest.mark.parametrize("numbers", [[-1, 2], [1], [1, 2, 3], [10**200, 1]])
-def test_invalid_prices_of_devices_alone_are_refused(numbers: list[int]) -> None:
+def test_accelerator_proof_with_invalid_device_prices_is_refused(numbers: list[int]) -> None:
     instance = tiny().replace(together=None)
     step = {"kind": "prices", "prices": multipliers(numbers, 1)}
     with refused(Refused):
@@ -194,7 +194,7 @@ def test_proved_shares_beyond_devices_are_refused(shares: list[list[int]]) -> No
 
 
 @pytest.mark.parametrize("seed", range(6))
-def test_covering_prices_are_accepted_and_rounded_to_no_smaller_bound(seed: int) -> None:
+def test_raised_accelerator_prices_are_accepted_and_rounded_to_no_smaller_bound(seed: int) -> None:
     """Whatever prices a solver may end with: floats are exact numbers, and the verifier exact."""
     instance, rng = drawn(seed, 12), np.random.default_rng(seed)
     money = float(seed % 2)

@@ -100,7 +100,7 @@ def test_nash_welfare_proof_of_zero_welfare_has_no_bound() -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(4))
-def test_any_tree_leaves_give_valid_bound_on_nash_welfare(seed: int) -> None:
+def test_nash_welfare_bound_from_any_numbers_in_tree_is_valid(seed: int) -> None:
     """Whatever is near, and whatever prices are: no bound is below the best of whole cores."""
     market, rng = drawn(seed), np.random.default_rng(seed)
     proof = proved(market, "nash-welfare", whole=True)

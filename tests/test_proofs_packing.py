@@ -126,7 +126,7 @@ def test_verifier_server_patterns_equal_enumeration(drawn: range) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(8))
-def test_share_levels_are_certified(seed: int) -> None:
+def test_levels_of_max_min_share_are_certified(seed: int) -> None:
     instance = shared(seed)
     proof = proved(instance, "max-min-share")
     assert proof.bound == largest_least_share(instance)
@@ -140,7 +140,7 @@ def test_share_levels_are_certified(seed: int) -> None:
 
 
 @pytest.mark.parametrize("seed", [0, 2, 5])
-def test_share_level_program_is_feasible_iff_placement_is_better(seed: int) -> None:
+def test_verifier_program_of_share_level_is_feasible_iff_fairer_placement_exists(seed: int) -> None:
     """And none where there is no better one, as the producer's trees show."""
     instance = shared(seed)
     for vms in sorted(totals_possible(instance))[-8::3]:
@@ -271,7 +271,7 @@ def test_verifier_compares_utilities_closer_than_float_precision() -> None:
         play.less(((Fraction(1),), Fraction(2)), ((Fraction(2),), Fraction(1)))
 
 
-def test_fractional_alpha_utilities_are_compared_exactly() -> None:
+def test_packing_game_utilities_with_fractional_alpha_are_compared_exactly() -> None:
     """(1 + sqrt 2)^(2 / 3) is 1.7996...: against that and 0, and against one part less."""
     play = Play.__new__(Play)
     play.roots, play.alpha, play.over = {}, 3, 2
@@ -318,7 +318,7 @@ def test_bundled_utilizations_are_certified_exactly() -> None:
 
 
 @pytest.mark.parametrize("seed", range(30))
-def test_any_prices_bound_utilization(seed: int) -> None:
+def test_utilization_bound_at_any_vm_prices_is_valid(seed: int) -> None:
     instance, rng = shared(seed % 10), np.random.default_rng(seed)
     step = proved(instance, "max-utilization").document["steps"][0]
     step["prices"] = [int(rng.integers(0, 2 * price + 2)) for price in step["prices"]]
@@ -328,7 +328,7 @@ def test_any_prices_bound_utilization(seed: int) -> None:
         assert level.bound >= most_utilization(instance)
 
 
-def test_packing_proof_counts_leaf_multiplier_of_target_row() -> None:
+def test_packing_tree_proof_counts_leaf_multiplier_of_server_limit() -> None:
     proof = proved(packing(0), "min-servers")
     document, least = proof.document | {"witness": None}, int(proof.bound)
     step = document["steps"][0]

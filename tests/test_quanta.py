@@ -45,7 +45,7 @@ def contested(users: int) -> Quanta:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("block", seeds(100, 1))
-def test_horizon_optimum_equals_enumeration_of_user_sets(block: int) -> None:
+def test_fairest_time_slices_over_horizon_equal_enumeration_of_user_sets(block: int) -> None:
     for seed in range(100 * block, 100 * block + 100):
         instance = quanta(np.random.default_rng(seed))
         outcome, expected = horizon(instance), fairest_totals(instance)
@@ -173,7 +173,7 @@ def test_karma_without_guarantee_serves_least_served(seed: int) -> None:
         assert karma(instance, alpha=alpha).slices.sum() == instance.most_useful
 
 
-def test_horizon_prices_satisfy_optimality_conditions() -> None:
+def test_prices_of_time_slices_over_horizon_satisfy_optimality_conditions() -> None:
     """Each user pays the price, and for its own demand what is left to 1 / total."""
     instance = bursty(users=12, quanta=20, rng=np.random.default_rng(1))
     best = cotenant.solve(instance, "horizon")

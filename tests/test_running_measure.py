@@ -62,7 +62,7 @@ def test_simulated_penalties_are_recovered_within_two_points(tmp_path: Path) -> 
 
 
 @pytest.mark.slow
-def test_95_percent_intervals_cover_200_random_matrices(tmp_path: Path) -> None:
+def test_95_percent_intervals_contain_penalties_of_200_random_matrices(tmp_path: Path) -> None:
     inside = close = 0
     for seed in range(200):
         rng = np.random.default_rng(seed)

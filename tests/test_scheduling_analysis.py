@@ -137,7 +137,7 @@ def test_prices_of_fairness_are_shares_of_proved_optimum() -> None:
     assert prices(cotenant.read("scheduling/lpc-like"), time_limit=0.01) is None
 
 
-def test_audit_of_ref_schedule_has_zero_debts() -> None:
+def test_audit_of_ref_schedule_finds_no_debts_to_organizations() -> None:
     instance = cotenant.read("scheduling/tiny")
     start = cotenant.solve(instance, "REF").solution.start
     judged = window(made_log(), Settings(length=600))
@@ -151,7 +151,7 @@ def test_audit_of_ref_schedule_has_zero_debts() -> None:
 
 
 @pytest.mark.parametrize("name", ["REF", "RAND"])
-def test_audit_debts_sum_to_zero_at_every_time(name: str) -> None:
+def test_debts_to_audited_organizations_sum_to_zero_at_every_time(name: str) -> None:
     found = audit(
         window(made_log(), Settings(length=2000, organizations=4)), reference=name, points=5
     )
@@ -194,7 +194,7 @@ def test_fairness_audit_equals_owed_and_psi_metrics(kind: str, method: str, tmp_
     approved(found.document()["notes"])
 
 
-def test_fairness_is_equal_for_starts_solution_and_result(tmp_path: Path) -> None:
+def test_fairness_is_equal_for_files_of_start_times_solution_or_result(tmp_path: Path) -> None:
     instance = cotenant.read("scheduling/tiny")
     _, result_file = stored(tmp_path, instance)
     solution = cotenant.Result.read(result_file).solution
@@ -441,7 +441,7 @@ def test_fairness_pictures_draw_debts_to_organizations_of_fairest_and_unfairest_
     assert got.values[1] == (1, 1)
 
 
-def test_near_utility_bound_adds_distance_to_given_total() -> None:
+def test_utility_bound_of_schedules_near_a_given_total_is_total_plus_distance() -> None:
     instance = Scheduling([1], [0], [0], [2], 6)  # type: ignore[arg-type]
     late = Schedule([2], [0])  # type: ignore[arg-type]
     outcome = most_near(instance, "utility", Nearness(np.array([7]), 4), start=late)

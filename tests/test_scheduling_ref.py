@@ -119,7 +119,7 @@ def test_coalition_values_of_proposition_5_5_are_4_4_7_0() -> None:
     assert (values[a | c], values[b | c], values[a | b | c], values[c]) == (4, 4, 7, 0)
 
 
-def test_greedy_schedule_of_figure_7_with_short_jobs_first_wastes_a_quarter() -> None:
+def test_greedy_schedule_of_published_example_wastes_a_quarter_of_machine_time() -> None:
     instance = figure_7()
     first = simulate(instance, "FIFO")  # organization 0 has the four short jobs
     last = simulate(instance.replace(organization=1 - instance.organization), "FIFO")
@@ -130,7 +130,7 @@ def test_greedy_schedule_of_figure_7_with_short_jobs_first_wastes_a_quarter() ->
     assert measure == [0.75, 1.0]
 
 
-def test_ref_definition_reading_minimizes_manhattan_distance_one_step_ahead() -> None:
+def test_ref_by_definition_minimizes_distance_of_psi_to_phi_one_step_ahead() -> None:
     # At the first contended moment, no other way to fill the machines brings psi closer to phi at
     # the next moment.
     rng = np.random.default_rng(9)
@@ -409,7 +409,7 @@ def test_ref_of_many_organizations_is_certified(reading: Any, number: int) -> No
 
 
 @pytest.mark.parametrize("seed", range(12))
-def test_ref_proof_of_another_schedule_has_its_unfairness(seed: int) -> None:
+def test_ref_proof_of_another_schedule_states_unfairness_of_that_schedule(seed: int) -> None:
     instance = scheduling(seed)
     outcome = ref(instance)
     given = replace(outcome, solution=fifo(instance))
@@ -423,7 +423,7 @@ def test_ref_proof_of_another_schedule_has_its_unfairness(seed: int) -> None:
     assert float(proved(instance, "REF", given).value) == pytest.approx(expected)
 
 
-def test_ref_of_other_utility_or_many_organizations_stays_claimed() -> None:
+def test_ref_schedule_of_other_utility_or_many_organizations_has_no_proof() -> None:
     instance = read("scheduling/tiny")
     with refused(Claimed):
         proved(instance, "REF", utility="flow-time")

@@ -135,7 +135,7 @@ def test_comparison_on_narrow_terminal_breaks_no_word(
     assert all(name in printed for name in names)
 
 
-def test_narrow_table_omits_highest_rank_and_names_the_cure(shown: Callable[..., str]) -> None:
+def test_narrow_table_omits_columns_of_highest_rank_and_says_so(shown: Callable[..., str]) -> None:
     numbers = [Column(f"number-{n}", numeric=True, rank=5 - n) for n in range(5)]
     approved(shown(Table("ranked", "", (Column("method"), *numbers), (("a", *[1.25] * 5),)), 48))
 

@@ -447,7 +447,7 @@ FAULTS = r"""
 + (min if sense == "min" else max)(bounds[name], bound)
 
 @ analysis/frontier.py: a point that nothing is known of counts as proved
-? frontier::test_interrupted_frontier_status_is_not_optimal
+? agreement::test_interrupted_frontier_status_is_not_optimal
 - done = all(point.status in (Status.OPTIMAL, Status.INFEASIBLE) for
 + done = all(point.status is not Status.FEASIBLE for
 
@@ -517,7 +517,7 @@ FAULTS = r"""
 + (each.effect == taint.effect)
 
 @ cluster/judge/scheduler_filters.py: a spread of just its maximum is refused
-? advice_safe::test_advice_for_pods_spread_over_nodes_equals_enumeration
+? advice_gpus::test_advice_for_pods_spread_over_nodes_equals_enumeration
 - found = total.high[domain] + own - total.least(spread.domains) <= spread.most
 + found = total.high[domain] + own - total.least(spread.domains) < spread.most
 
@@ -537,7 +537,7 @@ FAULTS = r"""
 + pieces[free] += 1
 
 @ cluster/plan/safe.py: all pods that are lost are taken to have a place
-? advice_safe::test_safe_finds_losable_node_and_unsafe_zone
+? advice_gpus::test_safe_finds_losable_node_and_unsafe_zone
 - status=len(arrivals) == len(pods) or None
 + status=len(arrivals) <= len(pods) or None
 
@@ -672,7 +672,7 @@ FAULTS = r"""
 + require_writable(out)
 
 @ instances/scheduling/formats.py: fractions of seconds are cut off
-? scheduling_limits::test_swf_with_fractions_of_seconds_rounds_submissions_starts_and_ends
+? scheduling_parallel::test_swf_with_fractions_of_seconds_rounds_submissions_starts_and_ends
 - math.floor(clock + Fraction(1, 2))
 + math.floor(clock)
 

@@ -159,6 +159,7 @@ def test_changed_bounds_table_is_detected(tmp_path: Path, table: Path) -> None:
         table.write_text(json.dumps(row | change) + "\n")
         seen += broken(table)
     assert len(seen) == len(other)
+    assert [line.partition(" ")[0] for line in seen[:6]] == [*other][:6]
     given.write_text(given.read_text() + " ")
     seen += broken(table)
     proof.unlink()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
 from types import ModuleType
@@ -189,16 +190,19 @@ def test_fair_reports_necessary_slack() -> None:
     assert fair(instance, slack=0.4).status is Status.INFEASIBLE
 
 
-def test_fair_without_bandwidths_names_the_cure() -> None:
-    instance = Colocation([[0.1]], [2])
-    for call in (lambda: fair(instance), lambda: fair(instance, slack=0.1)):
-        with refused(InvalidOption):
-            call()
-
-
-def test_stable_refuses_relative_alpha_of_one() -> None:
+@pytest.mark.parametrize(
+    ("method", "options"),
+    [
+        (fair, {}),
+        (fair, {"slack": 0.1}),
+        (stable, {"alpha": 1.0, "alpha_mode": "relative-penalty"}),
+    ],
+)
+def test_exact_methods_without_bandwidth_or_with_alpha_of_one_name_the_cure(
+    method: Callable[..., object], options: dict[str, Any]
+) -> None:
     with refused(InvalidOption):
-        stable(Colocation([[0.1]], [2]), alpha=1.0, alpha_mode="relative-penalty")
+        method(Colocation([[0.1]], [2]), **options)
 
 
 # Larger ones

@@ -1,14 +1,15 @@
 """What every method of the catalogue owes, whatever its problem: its answer is feasible and worth
-what it says, its bound holds, also when it is interrupted or out of time; the same seed gives the
-same answer, a start is not lost, and names do not matter; what is exact equals enumeration, ends
-behind no policy, and no policy is better than its bound.
+what it says, its bound holds, also when it is interrupted or out of time, or without some of its
+routes; the same seed gives the same answer, a start is not lost, and names do not matter; what is
+exact equals enumeration, ends behind no policy, and no policy is better than its bound.
 """
 
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import replace
+from dataclasses import fields, is_dataclass, replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.measured import DATA, needs_data
+from support.messages import refused
 from support.oracles.optima import OPTIMA
 from support.seeds import seeds
 from support.small_cases import packing
@@ -26,15 +28,21 @@ from support.strategies import DRAWN, instances, renamed
 import cotenant
 from cotenant import catalog
 from cotenant.analysis.registry import analysis_of
-from cotenant.analysis.report.tables import result_tables
+from cotenant.analysis.report.tables import method_tables, result_tables
 from cotenant.analysis.run.question import Question, outcome_of
 from cotenant.analysis.run.result import Result, fingerprint
 from cotenant.analysis.run.solve import run
 from cotenant.analysis.run.starts import Starts
 from cotenant.analysis.run.verify_result import recheck
+from cotenant.catalog import first_sentence
+from cotenant.instances.colocation import Colocation
 from cotenant.instances.colocation.formats import gavel
+from cotenant.instances.colocation.generators import population as agents
+from cotenant.instances.colocation.generators import random_preferences
+from cotenant.instances.groups.generators import table
+from cotenant.instances.market.generators import population
 from cotenant.instances.packing import Packing
-from cotenant.instances.packing.generators import cluster
+from cotenant.instances.packing.generators import caprara_toth, cluster
 from cotenant.instances.problem import Instance, check, scale
 from cotenant.instances.problem.errors import (
     InfeasibleSolution,
@@ -42,11 +50,24 @@ from cotenant.instances.problem.errors import (
     InvalidOption,
     NoSolution,
     TimeLimitTooShort,
+    UnknownName,
 )
 from cotenant.instances.problem.options import accepts
 from cotenant.instances.problem.registry import problem_named
+from cotenant.solvers.admission.search import AdmissionLimits
+from cotenant.solvers.colocation.fair import FairLimits
+from cotenant.solvers.colocation.penalty import OptimalLimits
+from cotenant.solvers.colocation.stable_routes import StableLimits
+from cotenant.solvers.groups.core import CoreLimits
+from cotenant.solvers.groups.optimal import GroupLimits
+from cotenant.solvers.market.fisher import FisherLimits
 from cotenant.solvers.outcome import AGREE, Clock, Outcome, Status, Stop
+from cotenant.solvers.packing.cards import CardLimits
+from cotenant.solvers.packing.game.play import PlayLimits
 from cotenant.solvers.packing.minimum import cheap_starts
+from cotenant.solvers.packing.moves_routes import MovesLimits
+from cotenant.solvers.packing.portfolio_state import PortfolioLimits
+from cotenant.solvers.routes import Routed
 
 EXACT = [method for method in catalog.METHODS if method.kind == "exact"]
 
@@ -572,3 +593,72 @@ def test_only_requested_metrics_are_computed_with_equal_values() -> None:
             level: every[level] for level in starts.question.levels
         }
         assert few.items() <= every.items()
+
+
+def seeded() -> np.random.Generator:
+    return np.random.default_rng(11)
+
+
+CASES: dict[str, tuple[Instance, str, Any]] = {
+    "stable": (Colocation(seeded().random((5, 5)), [2, 3, 1, 2, 2]), "stable", StableLimits()),
+    "roommates": (random_preferences(agents=20, rng=seeded()), "stable", StableLimits()),
+    "fair": (agents(agents=12, rng=seeded()), "fair", FairLimits()),
+    "matching": (random_preferences(agents=20, rng=seeded()), "optimal", OptimalLimits()),
+    "groups": (table(types=4, jobs=9, seats=3, rng=seeded()), "optimal", GroupLimits()),
+    "core": (table(types=4, jobs=9, seats=3, rng=seeded()), "core", CoreLimits()),
+    "servers": (caprara_toth(items=12, rng=seeded()), "min-servers", PortfolioLimits()),
+    "cluster": (cluster(nodes=12, vms=40, types=8, rng=seeded()), "min-cost", PortfolioLimits()),
+    "moves": (cotenant.read("packing/cluster-12-40"), "fewest-moves", MovesLimits()),
+    "cards": (cotenant.read("packing/cards"), "max-gpus", CardLimits()),
+    "play": (cotenant.read("packing/paper-example"), "FUGA", PlayLimits()),
+    "fisher": (population(users=9, servers=9, jobs=3, rng=seeded()), "fisher", FisherLimits()),
+    "admission": (cotenant.read("admission/tiny"), "optimal", AdmissionLimits()),
+}
+
+
+def without_routes(limits: Any) -> Any:
+    """The limits, and those inside them, with no route that can be left out."""
+    inner = {part.name: getattr(limits, part.name) for part in fields(limits)}
+    new = {name: without_routes(part) for name, part in inner.items() if is_dataclass(part)}
+    if isinstance(limits, Routed):
+        new["routes"] = frozenset()
+    return replace(limits, **new)
+
+
+@pytest.mark.sampled(3)
+@pytest.mark.parametrize("name", CASES)
+def test_exact_method_without_optional_steps_has_feasible_answer_and_valid_bound(name: str) -> None:
+    instance, method, limits = CASES[name]
+    entry = catalog.find(instance.problem, method)
+    bare = entry.resolve()(instance, time_limit=0.5, limits=without_routes(limits))
+    if bare.solution is not None:
+        check(instance, bare.solution)
+    if bare.bound is not None and method != "fisher":
+        best = cotenant.solve(instance, method, time_limit=5).objective
+        assert best is not None
+        assert sign(entry) * bare.bound <= sign(entry) * best + 1e-6 * max(1, abs(best))
+
+
+def test_route_of_another_portfolio_is_refused() -> None:
+    with refused(UnknownName):
+        StableLimits(routes=frozenset({"annealing"}))
+
+
+@pytest.mark.parametrize(
+    ("problem", "name"),
+    [
+        ("colocation", "stable"), ("colocation", "fair"), ("groups", "core"),
+        ("packing", "min-cost"), ("packing", "fewest-moves"), ("packing", "max-gpus"),
+    ],
+)  # fmt: skip
+def test_routes_of_a_portfolio_are_listed_in_the_order_in_which_they_run(
+    problem: str, name: str
+) -> None:
+    method = catalog.find(problem, name)
+    _, _, *listed = method_tables(method)
+    routes = sys.modules[method.resolve().__module__].ROUTES
+    assert len(listed) == len(routes) >= 1
+    for shown, functions in zip(listed, routes.values(), strict=True):
+        words = [[step + 1, first_sentence(route)] for step, route in enumerate(functions)]
+        assert [list(row) for row in shown.rows] == words
+        assert all(words)

@@ -151,6 +151,9 @@ MISTAKES: list[tuple[str, tuple[str, ...]]] = [
     (f"solve {TINY_NAME} -m own_mistake.py:boom", ("is a file", "write own_mistake:boom")),
     (f"compare {TINY_NAME} -m own_mistake.boom", ("module:function", "own_mistake:boom")),
     ("reproduce accelerators-policies", ("throughputs=PATH", "--data FOLDER", "--list")),
+    (f"solve {TINY_NAME} -m fisher", ("error: 'fisher' is a method of market, this is colocation; methods of colocation: opti",)),
+    (f"solve {TINY_NAME} -m optimal machines=3", ("an option of a method is written -o machines=3\n",)),
+    (f"compare {TINY_NAME} machines=3", ("an option of a method is written -o machines=3\n",)),
 ]  # fmt: skip
 
 
@@ -240,6 +243,8 @@ IN_PYTHON: list[Callable[[], object]] = [
     lambda: cotenant.read_all("colocation/tiny"),
     lambda: ranks_from_lists({"ann": [["bob", "cat"]], "bob": [], "cat": []}),
     lambda: ranks_from_lists([["bob"], ["ann"]]),
+    lambda: ranks_from_lists({"ann": ["bob"]}),
+    lambda: cotenant.solve(cotenant.read("colocation/error-100"), "stable", objective="agents", uncertainty="certain"),
     lambda: irving([[1], [1, 2]]),
 ]  # fmt: skip
 
@@ -413,20 +418,6 @@ def test_wrong_file_in_any_argument_is_refused_with_message(
         assert not (found := _FOREIGN.search(done.stderr)), (wrong.name, found, done.stderr)
 
 
-def test_method_of_another_problem_is_refused_by_problem() -> None:
-    done = run("solve", "colocation/tiny", "-m", "fisher")
-    assert done.returncode == 2
-    said = "error: 'fisher' is a method of market, this is colocation; methods of colocation: opti"
-    assert done.stderr.startswith(said)
-
-
-@pytest.mark.parametrize("words", [("solve", "-m", "optimal"), ("compare",)], ids=_ids)
-def test_error_for_method_option_without_dash_o_names_cure(words: tuple[str, ...]) -> None:
-    done = run(words[0], "colocation/tiny", *words[1:], "machines=3")
-    assert done.returncode == 2
-    assert done.stderr.endswith("an option of a method is written -o machines=3\n")
-
-
 _LOADED = """
 import atexit, sys
 heavy = {"highspy", "ortools", "cvxpy", "pandas", "numba", "scipy"}
@@ -579,7 +570,6 @@ def test_read_with_class_has_type_of_that_class() -> None:
 def test_result_type_has_solution_type_of_its_instance(tmp_path: Path) -> None:
     jobs = cotenant.read("colocation/tiny", cotenant.Colocation)
     result = assert_type(cotenant.solve(jobs, "GR"), Result[Pairing])
-    assert_type(result.solution, Pairing | None)
     assert_type(result.solution, Pairing | None)
     assert result.solution is not None
     assert isinstance(result.solution, Pairing)

@@ -167,14 +167,25 @@ def test_algorithm_1_on_three_servers_is_not_the_fuga_equilibrium(brute: Any) ->
     assert float(loss[1] - loss[0]) > 0.6
 
 
-def test_game_with_more_states_than_allowed_is_refused() -> None:
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda: fuga(EXAMPLE, most_states=2),
+        lambda: fuga_tree(vm_types(rng=np.random.default_rng(0))),
+        *(
+            lambda options=options: fuga(
+                vm_types(machines=2000, resources=2, rng=np.random.default_rng(0)),
+                eta=10,
+                **options,
+            )
+            for options in ({}, {"alpha": 2.5})
+        ),
+    ],
+    ids=["states", "tree", "memory", "memory with alpha"],
+)
+def test_game_of_too_many_states_is_refused_with_cure(call):
     with refused(InvalidOption):
-        fuga(EXAMPLE, most_states=2)
-
-
-def test_too_large_game_tree_is_refused_with_cure() -> None:
-    with refused(InvalidOption):
-        fuga_tree(vm_types(rng=np.random.default_rng(0)))
+        call()
 
 
 def test_eta_decreases_with_number_of_servers() -> None:
@@ -361,13 +372,6 @@ def test_fuga_lists_vm_counts_if_their_boxes_are_too_large() -> None:
     assert equilibrium(many)[0].tolist() == listed(many)
     roots = game_of(vm_types(rng=np.random.default_rng(0)), alpha=2.5)
     assert not Boxes.of(roots).fits(10**9)
-
-
-def test_game_beyond_memory_is_refused_before_listing_states() -> None:
-    large = vm_types(machines=2000, resources=2, rng=np.random.default_rng(0))
-    for options in ({}, {"alpha": 2.5}):
-        with refused(InvalidOption):
-            fuga(large, eta=10, **options)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("number", numbers(400, 20))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
 from functools import cache
@@ -210,26 +211,39 @@ def test_ref_without_work_has_no_unfairness_and_no_bound() -> None:
     assert (result.status, result.bound, result.objective) == (Status.FEASIBLE, None, None)
 
 
-def test_ref_with_insufficient_memory_is_refused() -> None:
-    with refused(InvalidOption):
-        solve_ref(cotenant.read("scheduling/tiny"), memory=1e-9)
+TINY = cotenant.read("scheduling/tiny")
+MANY = workload(organizations=24, jobs=30, horizon=100, rng=np.random.default_rng(0))
+SEVEN = workload(organizations=7, jobs=5, rng=np.random.default_rng(0))
+LONG = Scheduling([1] * 13, [0] * 13, [0] * 13, [2**27] * 13, horizon=2**27)
+LONGER = Scheduling([1, 0], [0, 1], [0, 0], [2**30, 2**30], horizon=2**31 - 10)
+CROWD = Scheduling([4000], [0] * 4000, [0] * 4000, [2**24] * 4000, horizon=2**24)
+
+BEYOND: dict[str, Callable[[], object]] = {
+    "REF in a byte": lambda: solve_ref(TINY, memory=1e-9),
+    "REF of 24 organizations": lambda: solve_ref(MANY),
+    "REF of 24 organizations in a second": lambda: solve_ref(MANY, time_limit=1.0),
+    "REF of another utility": lambda: solve_ref(SEVEN, utility="utilization"),
+    "REF beyond 64 bits": lambda: solve_ref(LONG),
+    "RAND beyond 64 bits": lambda: rand(LONGER),
+    "RAND of 2**60 orders": lambda: rand(TINY, orderings=2**60),
+    "RAND of 70 organizations": lambda: rand(Scheduling([1] * 70, [0], [0], [1], horizon=5)),
+    "an unknown rule": lambda: simulate(TINY, "LOTTERY"),
+    "RAND without orders": lambda: simulate(TINY, "RAND"),
+    "orders for FIFO": lambda: simulate(
+        TINY, "FIFO", sampling=sample_orderings([np.array([0, 1, 2])])
+    ),
+    "DIRECTCONTR without draws": lambda: simulate(TINY, "DIRECTCONTR"),
+    "too few draws": lambda: simulate(TINY, "random", draws=np.zeros(5)),
+    "a sample after the horizon": lambda: simulate(TINY, "FIFO", samples=[31]),
+    "a sample before the start": lambda: simulate(TINY, "FIFO", samples=[-1]),
+    "UTFAIRSHARE beyond 64 bits": lambda: simulate(CROWD, "UTFAIRSHARE"),
+}
 
 
-def test_ref_refuses_too_many_organizations() -> None:
-    instance = workload(organizations=24, jobs=30, horizon=100, rng=np.random.default_rng(0))
-    for time_limit in (None, 1.0):
-        with refused(InvalidOption):
-            solve_ref(instance, time_limit=time_limit)
-    with refused(InvalidOption):
-        solve_ref(
-            workload(organizations=7, jobs=5, rng=np.random.default_rng(0)), utility="utilization"
-        )
-
-
-def test_ref_refuses_numbers_beyond_int64() -> None:
-    long = Scheduling([1] * 13, [0] * 13, [0] * 13, [2**27] * 13, horizon=2**27)
-    with refused(InvalidOption):
-        solve_ref(long)
+@pytest.mark.parametrize("case", BEYOND)
+def test_schedulers_refuse_what_is_beyond_their_numbers_or_options(case: str) -> None:
+    with refused(InvalidInstance if case.startswith("UTFAIRSHARE") else InvalidOption):
+        BEYOND[case]()
 
 
 def test_ref_at_time_limit_continues_first_in_first_out(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -325,49 +339,6 @@ def test_direct_contribution_policy_puts_jobs_on_machines_at_random() -> None:
     assert first.start.tolist() == second.start.tolist()  # machines are never short here
     assert first.machine.tolist() != second.machine.tolist()
     assert first.machine.tolist() != assign_machines(instance, first.start).tolist()
-
-
-def test_rand_refuses_orders_whose_utilities_pass_64_bits() -> None:
-    long = Scheduling(
-        machines=[1, 0],
-        organization=[0, 1],
-        release=[0, 0],
-        processing=[2**30, 2**30],
-        horizon=2**31 - 10,
-    )
-    with refused(InvalidOption):
-        rand(long)
-    with refused(InvalidOption):
-        rand(cotenant.read("scheduling/tiny"), orderings=2**60)
-
-
-def test_rand_refuses_more_organizations_than_a_mask_holds() -> None:
-    with refused(InvalidOption):
-        rand(Scheduling([1] * 70, [0], [0], [1], horizon=5))
-
-
-@pytest.mark.parametrize(
-    ("rule", "options"),
-    [
-        ("LOTTERY", {}),
-        ("RAND", {}),
-        ("FIFO", {"sampling": sample_orderings([np.array([0, 1, 2])])}),
-        ("DIRECTCONTR", {}),
-        ("random", {"draws": np.zeros(5)}),
-        ("FIFO", {"samples": [31]}),
-        ("FIFO", {"samples": [-1]}),
-    ],
-)
-def test_event_loop_refuses_invalid_input(rule: str, options: dict[str, object]) -> None:
-    with refused(InvalidOption):
-        simulate(cotenant.read("scheduling/tiny"), rule, **options)
-
-
-def test_ut_fair_share_refuses_products_beyond_int64() -> None:
-    with refused(InvalidInstance):
-        simulate(
-            Scheduling([4000], [0] * 4000, [0] * 4000, [2**24] * 4000, horizon=2**24), "UTFAIRSHARE"
-        )
 
 
 BUNDLED = ("tiny", "figure-2", "figure-7", "lpc-like", "not-supermodular", "subset-sum")

@@ -184,7 +184,7 @@ def paired_loss(seconds: float, alone: float, covered: float) -> float | None:
 def interval(
     samples: Numbers, mean: Numbers, deviation: Numbers, level: float
 ) -> tuple[Numbers, Numbers, Numbers]:
-    """Penalties and the ends of their t-intervals for mean logarithmic losses.
+    """Penalties and the ends of their t-intervals from mean logarithms of slowdowns.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Packing methods applied to the translations of a question within one time budget, and the
+"""Packing methods applied to the packing instances of a question within one time budget, and the
 conversion between placements and nodes of pods.
 """
 
@@ -306,8 +306,8 @@ def as_it_is(plan: Translation) -> Integers:
 
 
 def with_waiting(plan: Translation, number: int, scale: int = 1) -> Translation:
-    """Add `number` waiting servers of cost 1 to a translation and multiply the cost of the other
-    servers by `scale`.
+    """Change a packing instance to `number` servers of cost 1 where pending pods wait, and multiply
+    the cost of the other servers by `scale`.
     """
     instance, nodes = plan.instance, len(plan.nodes)
     if not plan.waiting_servers:

@@ -59,15 +59,15 @@ class Search:
 
     @cached_property
     def relaxed(self) -> Translation:
-        """Translation of the question into a packing instance for bounds. Raises InvalidInstance if
-        no node may hold some running pod.
+        """Packing instance of the question for lower bounds. Raises InvalidInstance if no node may
+        hold some running pod.
         """
         return translate(self.question, for_bound=True)
 
     @cached_property
     def plans(self) -> list[Translation]:
-        """Translations for plans: one that leaves broken rules as they are, and one that repairs
-        them. Raises as `relaxed` does.
+        """Packing instances for plans: one that leaves broken rules as they are, and one that
+        repairs them. Raises as `relaxed` does.
         """
         left = translate(self.question)
         if not left.violated_rules or self.question.repair:

@@ -36,8 +36,8 @@ def translate(question: Question, *, for_bound: bool = False) -> Translation:
 
 
 class _Builder(Kinds):
-    """Builder of one translation of a question into a packing instance: kinds of pods, rules, and
-    pinned pods.
+    """Builder of one packing instance from a question: its kinds of pods, its rules, and pinned
+    pods.
     """
 
     def __init__(self, question: Question, for_bound: bool) -> None:

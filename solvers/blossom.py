@@ -322,7 +322,7 @@ class Blossoms:
 
     @property
     def prices(self) -> Integers:
-        """Dual multipliers of the agents that prove the bound, shape (n,)."""
+        """Dual prices (n,) of the agents, which prove the lower bound on the matching's cost."""
         price: Integers = self._proof[0].copy()
         for weight, inside in self.sets:
             price[inside] -= weight

@@ -484,7 +484,7 @@ def _keep(near: Ints, slack: Ints, many: int, other: int, value: int) -> int:
 
 @compiled
 def nearest(cost: Ints, price: Ints, near: Ints, slack: Ints) -> None:
-    """Set `near` and `slack` to each agent's k partners of least slack, -1 if there are fewer."""
+    """Set `near` (-1: none) to each agent's k partners of least cost - price, `slack` to these."""
     near[:] = -1
     for agent in range(len(cost)):
         row, many, last = cost[agent], 0, FORBIDDEN

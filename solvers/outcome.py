@@ -230,7 +230,7 @@ class Clock:
 
     @property
     def seconds(self) -> float:
-        """Seconds since the start."""
+        """Seconds since this clock was started."""
         return self._stopwatch.seconds - self._start
 
     @property

@@ -111,7 +111,7 @@ class Deletions:
         self.worst = gains.most(given.single)
 
     def bound(self, step: Step) -> Fraction:
-        """Lower bound on the number of blocking pairs that a step proves."""
+        """Lower bound on blocking pairs that the tree of deletions in a proof step proves."""
         self.least = whole(step["least"], "least", 1)
         self._node([-1] * self.size, step["tree"], set(), set(), ())
         return Fraction(self.least)
@@ -145,9 +145,9 @@ class Deletions:
         return min(i, j) * self.size + max(i, j)
 
     def _odd(self, after: list[int], changed: set[int], gone: set[int]) -> int:
-        """Number of odd parties O of a partition; refuse it unless it is stable when the pairs in
-        `gone` may not share. Only the agents in `changed` are checked: the others are as in the
-        node's parent.
+        """Number of odd parties of a partition, where `after` has each agent's successor. It is
+        refused unless it is stable once the pairs in `gone` are forbidden. Only the agents in
+        `changed` are checked: the others are as in the node's parent.
         """
         refuse_if(sorted(after) != list(range(self.size)), "a partition is none")
         before = sorted(range(self.size), key=after.__getitem__)

@@ -349,8 +349,8 @@ class Boxes:
         return [0] * len(self.market.work), [self.room[j] if w else 0 for j, w in jobs]
 
     def conditions(self, value: Fraction) -> Conditions:
-        """Conditions met by every answer that is better than this one at the level of the ratio
-        `value`; see `Boxes`.
+        """Conditions, as `Boxes` defines them, which every better answer meets that first differs
+        from this one at the ratio `value`.
         """
         places = [min(ratio, value) for ratio in self.order]
         levels = [(places.index(ratio), ratio, False) for ratio in sorted(set(places))]

@@ -148,8 +148,8 @@ def servers_program(given: Packing, cost: list[int], below: int | None, step: St
 
 
 def packing_servers(case: ProofCase, costs: bool = False) -> list[CheckedLevel]:
-    """Check the fewest servers that hold all requests, or (`costs`) the cheapest: by prices, or by
-    a tree that excludes costs below, or shows that no answer exists ("propagation").
+    """Check the fewest servers that hold all requests, or (`costs`) their least cost. Steps are
+    dual prices, or a tree ("propagation") that excludes lower costs, or any answer.
     """
     given, level = Packing(case, ruled=True), CheckedLevel()
     owed = [whole(n, "what is requested") for n in given.owed]

@@ -270,7 +270,7 @@ class Filling:
         self.levels[-1].prices.append(prices)
 
     def _fastest(self, earlier: Prices) -> Floats:
-        """(T,) steps a second of a job at its fastest placement on a kind that is not used up."""
+        """(T,) most steps a second of a job on kinds of devices that are not used up."""
         first, second, device, first_rate, second_rate, _ = self.instance.placements
         free = ~self._used_up(earlier)[device]
         pair = free & (second >= 0)

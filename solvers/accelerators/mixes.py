@@ -93,8 +93,8 @@ class Mixes:
         self.on_second = self.workers - self.on_first
 
     def costs(self, rent: Floats) -> Floats:
-        """(T, P) cost of each mix for a job of each type, less the worth of its steps; inf for a
-        mix below the need.
+        """(T, P) rents of each mix for a job of each type, less what its steps are worth; inf for a
+        mix below the type's needed throughput.
         """
         prices = np.append(rent, 0.0)
         rented = self.on_first * prices[self.first] + self.on_second * prices[self.second]

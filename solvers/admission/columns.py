@@ -279,7 +279,7 @@ class ColumnGeneration:
         return found
 
     def _append(self, found: Iterable[tuple[Column, float]]) -> int:
-        """Add the columns that are not known yet, and return their number."""
+        """Add the new ones of the given sets of jobs to the master program; return their number."""
         new = {column: worth for column, worth in found if column not in self._worth}
         if new:
             self._worth |= new

@@ -418,8 +418,7 @@ def _alone(
 def core_prices(
     speed: Array, threads: Array, cores: Array, price: Array, target: float, steps: int, rent: Array
 ) -> float:
-    """Lower the bound that rents of one VM's cores prove on the worth of its jobs minus their
-    prices.
+    """Find rents of one VM's cores that bound the worth of its jobs less their prices from above.
 
     For rents (C,) the bound is sum of rent[c] cores[c] + sum over jobs of max(0, what job j gains
     alone at these rents - price[j]). Subgradient steps towards `target`, from `rent`, which the

@@ -118,7 +118,7 @@ def complete(instance: Colocation, partial: Pairing, clock: Clock | None = None)
 
 
 def _trimmed(instance: Colocation, partial: Pairing) -> Pairing:
-    """Largest part of a pairing that breaks no rule."""
+    """Remove from a pairing the pairs and single agents that break a rule of the instance."""
     if len(partial.single) != instance.types or (
         len(partial.first) and partial.second.max() >= instance.types
     ):

@@ -212,7 +212,7 @@ class LocalBranching(Incumbent[Pairing, float]):
         return self.made.point(self.best)
 
     def _solve(self, low: Floats, high: Floats, seconds: float, start: bool = True) -> Stop:
-        """Solve the program with the given bounds of its first columns; offer its pairing."""
+        """Solve the program with bounds on the numbers of pairs; keep its pairing if better."""
         answer = solve_program(
             _within(self.made.program, low, high), time_limit=max(LEAST_SECONDS, seconds),
             start=self._now if start else None, heuristics=False,

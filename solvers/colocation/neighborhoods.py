@@ -92,8 +92,8 @@ def improve(
 def _part(
     instance: Colocation, pairing: Pairing, rng: np.random.Generator, size: int, worst: bool
 ) -> Integers:
-    """Types of a neighborhood: around one type or around the two that determine the slack, with
-    their partners and neighbors in bandwidth.
+    """Random types for a neighborhood, grown by partners and types next in bandwidth from one type
+    or, with `worst`, from the two that set the slack of fair attribution.
     """
     assert instance.bandwidth is not None
     mean = type_penalties(instance, pairing)

@@ -178,7 +178,7 @@ class StableSearch(Incumbent[Pairing, int]):
 
     @property
     def second_level_time(self) -> float | None:
-        """Seconds for the least penalty; None without a limit."""
+        """Time limit in seconds for the second level, the least penalty; None without a limit."""
         return self.clock.time_slice() or (None if self.value == 0 else self.limits.penalty_seconds)
 
     def by_deletions(self, seconds: float | None) -> None:

@@ -330,8 +330,8 @@ class WholeProgram:
 def _scale(
     coefficients: Floats, extent: Floats, grid: Floats, what: str, most: int = LARGEST_SCALE
 ) -> float:
-    """Power of ten that makes coefficients integers, limited to about `most` steps and to int64,
-    where the rest is rounded.
+    """Power of ten by which coefficients become integers, or nearly so. It is limited by about
+    `most` and by 64-bit sums; what it leaves over is rounded.
     """
     total = float(np.abs(coefficients) @ extent)
     largest = (

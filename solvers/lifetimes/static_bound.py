@@ -64,7 +64,7 @@ class StaticBound:
                 self._add({**step, "rents": [0], "weights": weights})
 
     def _add(self, step: dict[str, Any]) -> bool:
-        """Keep the prices of a step if they raise the bound of some interval."""
+        """Keep the dual prices of a proof step if they raise the lower bound in some interval."""
         worth = self.instance.load(np.array(step["prices"], dtype=np.int64))
         place = step.get("at", slice(None))
         bound = self.bound.copy()

@@ -44,7 +44,7 @@ class Point:
         )
 
     def longest_step(self, by: Point) -> float:
-        """Longest step in a direction that stays inside, at most 1."""
+        """Longest step in the direction `by`, at most 1, after which all entries are above 0."""
         longest = 1.0
         for value, change in (
             (self.cores, by.cores),

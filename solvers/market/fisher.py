@@ -177,7 +177,7 @@ class PriceSearch:
 
     @property
     def open(self) -> bool:
-        """Whether the next route runs: no allocation yet, or one to improve and time left."""
+        """Whether to run another route: no allocation yet, or one to improve and time left."""
         return self.error is None or not (self.settled or self.clock.expired)
 
     @property

@@ -193,8 +193,8 @@ class Guarantees:
         return self.unit * ratio(weight, self.static)
 
     def _line(self, weight: Floats) -> tuple[tuple[float, float], Divided]:
-        """Upper bound on total utility, linear in the sharing index, that the multipliers lambda =
-        `weight` prove, and the best allocation at these weights.
+        """Constant and slope, in the guaranteed sharing index, of an upper bound on total utility;
+        and the best allocation with utilities weighted by 1 + `weight`, which proves it.
         """
         cores, most = weighted_optimum(self.market, (1.0 + weight)[self.market.user])
         return (
@@ -268,8 +268,8 @@ class Guarantees:
         return []
 
     def _whole(self, share: Floats, job: np.ndarray) -> Floats:
-        """Convert shares of servers into cores (k,): jobs with f = 0 get tiny parts, and each used
-        server gives all its cores.
+        """Convert shares of servers into cores (k,) of all jobs: jobs with parallel fraction 0 get
+        tiny parts, and each used server gives all its cores.
         """
         market = self.market
         cores = np.zeros(market.jobs)

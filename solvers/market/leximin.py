@@ -151,8 +151,8 @@ class LevelSearch:
 
     @property
     def next(self) -> Fraction:
-        """Least ratio of the users without a level in the best cores known: the value of the next
-        level as far as known.
+        """Value that the next level has in the best cores known: the least sharing ratio of the
+        users whose level is not final.
         """
         return self._sorted[self.settled]
 

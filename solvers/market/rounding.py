@@ -197,8 +197,8 @@ def least_envy(
 def _program(
     market: Market, allocation: Allocation, theta: float
 ) -> tuple[LinearProgram, Integers, Integers]:
-    """Build the program that maximizes the least relative excess u_i(x_i) - theta u_i(x_l) over
-    pairs of users; return it with its columns for the jobs that may be rounded up, and these jobs.
+    """Program that rounds cores to maximize the least excess of a user's utility over `theta` times
+    that of another's cores; with its columns of jobs that may get a spare core, and these jobs.
     """
     whole, spare, open_jobs = split(market, allocation)
     builder = ProgramBuilder()

@@ -148,7 +148,7 @@ class WelfarePath(CentralPath):
         return self._serial + scaled_market.by_user(gained)
 
     def spending(self, paid: Floats, marginal: Floats) -> Spending:
-        """Spending as if users spent q u, which equals their budget at the largest Nash welfare."""
+        """Spending at a fixed price of utility, which is the budget at the largest Nash welfare."""
         worth, money = self._worth(self.scaled_market, self.at.cores), self.at.money
         by_cores = money[self.scaled_market.user] * marginal
         return Spending(money * worth, worth, by_cores, np.zeros(1))

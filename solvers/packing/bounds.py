@@ -77,8 +77,8 @@ def large_items_bound(problem: Reduced) -> int:
 
 
 def exclusion_bound(problem: Reduced) -> int:
-    """Bound by pairwise incompatible VMs: the size of a greedy set of them, times the least
-    price.
+    """Lower bound on the cost of servers: the size of a greedy set of VMs no two of which fit on
+    one server, times the least price of a server.
     """
     pairs = (problem.demand[:, None, :] + problem.demand[None, :, :]).reshape(problem.types**2, -1)
     pair_fits = np.zeros(problem.types**2, dtype=bool)

@@ -61,8 +61,8 @@ LIMITS = MovesLimits()
 def within(
     instance: Packing, placement: Placement, *, servers: int | None = None, cost: int | None = None
 ) -> tuple[int, ...] | None:
-    """What `fewest_moves` minimizes before the moves: the servers in use if neither limit is given,
-    else nothing; None for a placement beyond a limit.
+    """Empty tuple if a placement keeps the limits on servers and cost, else None. Without limits
+    the tuple has the servers in use, which `fewest_moves` then minimizes before the moves.
     """
     if servers is None and cost is None:
         return (placement.servers,)
@@ -312,8 +312,8 @@ def _empty_part(search: MovesSearch) -> Floats:
 
 
 def _fixed(search: MovesSearch, spare: float) -> tuple[Integers, Integers, Floats] | None:
-    """Dive into the aggregate program of moves with spare capacity: servers (m,) to use, VMs (n, s)
-    that stay on them, and VMs (s, q) by class of `pooled`; None if a VM is left out.
+    """Plan moves by a dive into the aggregate program with spare capacity: servers (m,) to use, VMs
+    (n, s) that stay on them, and other VMs (s, q) by server class; None if a VM is left out.
 
     A dive: servers by class are fixed at whole numbers, those nearest to one first, then the
     servers of each class of which most is kept.

@@ -184,8 +184,8 @@ def anneal(
     moved_alone: float,
     seed: int,
 ) -> Any:
-    """Move VMs between servers that may be overloaded until none is: simulated annealing over the
-    overload, the sum over servers and resources of what passes the capacity, as a part of it.
+    """Move VMs between servers, by simulated annealing, until no server is overloaded. The overload
+    to reduce is the sum over servers and resources of the load above the capacity, as a part of it.
 
     A step moves one VM to another server, by the chance `moved_alone`, or swaps two; overload may
     grow by about a temperature, which falls by a factor from `hottest` to `coolest`.

@@ -129,8 +129,8 @@ class ServiceCover:
                 yield np.maximum(relaxed.row_dual[: self.problem.types], 0.0)
 
     def proved(self, profit: Integers, scale: int) -> Prices:
-        """Lower bound from integer prices of sizes (d,): each service pays for its cheapest mix,
-        and a filling of a server is worth at most its scaled cost plus a rent.
+        """Lower bound on cost from integer dual prices (d,) of VM sizes. Each service pays for its
+        cheapest mix, and a filling of a server is worth at most its scaled cost plus a rent.
         """
         income = int(profit @ self.owed) + sum(demand.least(profit) for demand in self.demands)
         tops = [

@@ -1,4 +1,4 @@
-"""Trees which prove that no integer numbers of some fillings of servers serve a demand.
+"""Trees which prove that no whole numbers of given fillings (VMs of one server) meet a demand.
 
 Its leaves are Farkas multipliers in whole numbers, worked out again exactly from the floats of a
 linear program. `hints_of` says it in the words of `verify.Program`, whose own tightening of bounds

@@ -112,7 +112,7 @@ def pairing_step(given: Groups, mate: Integers, clock: Clock) -> dict[str, Any] 
 
 
 def _hint(prices: list[Fraction], over: int) -> dict[str, Any]:
-    """Prices of jobs as integers over `over` parts of the instance's unit, as proof fields."""
+    """Proof field with prices of jobs as integers, in 1 / `over` of the instance's unit."""
     numbers = [round(price * over) for price in prices]
     shared = math.gcd(over, *numbers)
     return {"prices": multipliers([number // shared for number in numbers], over // shared)}

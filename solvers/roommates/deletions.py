@@ -134,7 +134,7 @@ class DeletionSearch:
 
     @property
     def trial(self) -> Saved:
-        """Copy of the stable partition after the deletion that `without` tried last."""
+        """Copy of the stable partition after the deletion that the last call of `without` tried."""
         return self._copied(-1, self._work.counts[:2])
 
     def reorder(self, agent: int, first: int, others: list[int]) -> None:

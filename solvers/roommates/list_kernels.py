@@ -31,8 +31,8 @@ def _next(
     order: Ints, place: Ints, number: Ints, own: Ints, kind: Ints, count: Ints, length: int,
     i: int, r: int, last: Ints, most: Ints, equal: int,
 ) -> int:  # fmt: skip
-    """First position from r on in agent i's list whose agent holds nobody it prefers to i or, with
-    `equal`, holds i; the list's end if none.
+    """Position, from r on, of the first agent in agent i's list that prefers i to whom it holds.
+    With `equal`, an agent that holds i itself will do; the list's end if there is none.
     """
     a = kind[i]
     whole = False

@@ -51,7 +51,7 @@ class WeakLists:
 
     @property
     def strict(self) -> bool:
-        """Whether there are no ties, so that `place` has the only possible ranks."""
+        """Whether no list has ties, so that only the ranks of `place` are possible."""
         return bool((self.better == self.place).all())
 
     def tie_breaking(self, keys: NDArray[Any], favored: Ranks | None = None) -> Ranks:

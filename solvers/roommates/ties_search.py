@@ -253,7 +253,7 @@ class TieSearch:
         self._stack = [self._node(0)]
 
     def run(self, work: int) -> bool:
-        """Continue the search for about `work` more partitions; return True if it has ended."""
+        """Continue the search for about `work` more stable partitions; True if it has ended."""
         end = self.work + work
         while self._stack and not self.found:
             if self.work >= end:

@@ -211,8 +211,8 @@ def _sampled_keys(coalitions: Coalitions, state: State, c: int, t: int) -> None:
 
 @compiled_without_counts
 def fill_keys(coalitions: Coalitions, state: State, c: int, t: int) -> int:
-    """Compute the keys by which a rule compares organizations at t; return what a start adds to its
-    own key.
+    """Compute the keys by which a scheduling rule compares organizations at time t; return how much
+    a job that starts adds to its organization's key.
     """
     rule, desk, key = coalitions.rule[c], state.desk, state.key
     if rule == RAND or rule == RAND_NEXT:

@@ -184,7 +184,7 @@ def play_ref(
 
 
 def reference_of(played: Simulation) -> Reference:
-    """Convert a simulation of REF into a `Reference`, with the values of coalitions by mask."""
+    """Convert a simulated REF schedule into a `Reference` (coalitions' values by bit mask)."""
     values = [0] * (len(played.masks) + 1)
     for mask, value in zip(played.masks.tolist(), played.values[:, -1].tolist(), strict=True):
         values[mask] = value

@@ -201,7 +201,7 @@ def _deviation(game: Game, number: list[Integers]) -> int:
 
 
 def _finer(points: Integers, deviation: int, again: bool) -> Integers:
-    """Add breakpoints of the rounded variance on both sides of an answer's sum of deviations."""
+    """Refine the table of the variance around an answer's total deviation from fair shares."""
     place = int(np.searchsorted(points, deviation, side="right")) - 1
     low = int(points[place])
     high = int(points[place + 1]) if place + 1 < len(points) else 2 * max(deviation, 1)

@@ -25,7 +25,7 @@ NOT_REACHED = "not reached: these are the choices of Algorithm 1"
 
 @dataclass(frozen=True)
 class PlayLimits(Routed):
-    """Routes that `fuga` tries before lists of reachable total counts."""
+    """Routes that the method `fuga` tries before it lists all total VM counts of the game."""
 
     routes: frozenset[str] = frozenset({"boxes"})
 

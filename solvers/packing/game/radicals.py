@@ -97,7 +97,7 @@ def merged(terms: Iterable[Radical]) -> list[Radical]:
 
 
 def ratio(one: Radical, two: Radical) -> Fraction | None:
-    """Quotient of two radicals' powers if it is rational, else None; raises TooLong."""
+    """Quotient of two radicals (coefficients left out) if rational, else None; raises TooLong."""
     if (
         one.exponent == two.exponent
     ):  # (a / b) ** (m / d) with m and d coprime: rational where a / b is a d-th power

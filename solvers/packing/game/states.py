@@ -55,7 +55,7 @@ class GameProgress:
 
 
 def least_states(game: Game) -> int:
-    """Lower bound on the number of states of a game, if no request is finite.
+    """Lower bound on the number of states of a packing game, if requests limit no player.
 
     A player's moves differ from its first one by vectors. Of some that are linearly
     independent, n players who choose among r and the first reach C(n + r, r) different sums,

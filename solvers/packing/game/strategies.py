@@ -135,7 +135,7 @@ class Strategies:
 
     @property
     def threshold(self) -> float:
-        """Overload threshold, min(O) of the paper, as a float."""
+        """Overload threshold of a server as a float: min(O) in eq. 11 of Xu and Yu."""
         return float(self.lowest)
 
 

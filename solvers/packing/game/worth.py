@@ -141,7 +141,7 @@ class Worths:
         return result
 
     def counts(self, key: int) -> tuple[int, ...]:
-        """Numbers of VMs of each user that a key stands for."""
+        """Number of VMs of each user in a choice or total, from its integer key."""
         return tuple(
             int(key) // int(stride) % int(radix)
             for stride, radix in zip(self.stride, self.radix, strict=True)

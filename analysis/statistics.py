@@ -11,8 +11,8 @@ Floats = NDArray[np.float64]
 
 
 def quantile(value: NDArray[np.floating], number: NDArray[np.integer], share: float) -> float:
-    """Quantile of values of which each is repeated `number` times, without repeating it (a million
-    agents, few entries); linear between neighbors, as numpy does.
+    """Quantile of values, each of which counts as often as `number` says at its index. It is linear
+    between neighbors, as numpy does, without repeating values (a million agents, few entries).
     """
     order = np.argsort(value, kind="stable")
     upto = np.cumsum(number[order])

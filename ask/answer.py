@@ -1,4 +1,4 @@
-"""Adapter of all questions from a user's containers to an answer in the same kind of container."""
+"""Answers to questions about a user's containers, such as data frames, in the same containers."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ PATIENCE = 60.0
 
 @dataclass(frozen=True, repr=False)
 class Answer(Generic[Data]):
-    """The answer to a question, in the container that the question was given.
+    """Answer to a question that a user asked, in a container like the one with the user's data.
 
     Attributes
     ----------
@@ -109,12 +109,12 @@ class Given(Generic[Data]):
 
     @property
     def labels(self) -> list[Any]:
-        """Names of the rows."""
+        """Names of the rows of the user's container."""
         return list(self.frame.index)
 
     def back(self, columns: Mapping[Any, Sequence[Any]]) -> Data:
-        """Return a container of the user's type with the columns of an answer instead of the
-        matrix.
+        """Return a container of the user's type with the columns of an answer. They take the place
+        of the columns of a matrix.
         """
         import pandas
 
@@ -206,7 +206,7 @@ def answered(
     columns: Callable[[Any], Mapping[Any, Sequence[Any]]], names: str | Iterable[Any],
     time_limit: float | None, seed: int, verbose: bool,
 ) -> Answer[Data]:  # fmt: skip
-    """Solve an instance and return the answer in the container of the question.
+    """Solve an instance and return the answer in a container like the user's.
 
     Parameters
     ----------

@@ -230,8 +230,8 @@ def scores(lines: Sequence[Line], metrics: Sequence[Metric]) -> list[Score]:
 def _score(
     method: str, lines: Sequence[Line], metrics: Sequence[Metric], units: Mapping[str, bool]
 ) -> Score:
-    """Score of a method over its lines; `units` says of which metrics gaps are in the metric's own
-    unit, and not relative.
+    """Score of a method from its results on all instances. `units` says of which metrics gaps are
+    in the metric's own unit, and not relative.
     """
     good = [line for line in lines if whole(line)]
     gaps: dict[str, Mean] = {}
@@ -284,7 +284,7 @@ def _proved(line: Line) -> bool:
 
 
 def _columns(values: Values) -> list[dict[str, float | None]]:
-    """For each instance a dictionary of values by method."""
+    """List with a dictionary for each instance: the value of each method on it."""
     size = max(map(len, values.values()), default=0)
     return [{method: row[index] for method, row in values.items()} for index in range(size)]
 

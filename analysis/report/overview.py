@@ -247,7 +247,7 @@ def _proof_chart(
 def _curves(
     found: Mapping[str, Sequence[tuple[float, float]]], end: float
 ) -> tuple[tuple[Series, ...], str]:
-    """Step lines with one right end, equal curves as one line, and a note on equal curves."""
+    """Step lines drawn up to the same end, and a note on equal curves, which share one line."""
     groups = alike(found)
     drawn = []
     for group in groups:

@@ -268,7 +268,7 @@ def finding(picture: Picture) -> str:
 
 
 def once(pictures: Iterable[Picture]) -> list[Picture]:
-    """Pictures without those that repeat numbers; a note at the first names the others."""
+    """Pictures without those whose numbers an earlier one has, which names them in its note."""
     kept: list[Picture] = []
     for picture in pictures:
         numbers = _numbers(picture)
@@ -284,7 +284,7 @@ def once(pictures: Iterable[Picture]) -> list[Picture]:
 
 
 def _numbers(picture: Picture) -> Any:
-    """What a chart or a heat map draws; the id of another picture, which is equal to none."""
+    """Key that only equal pictures share: what a chart or heat map draws; for others, their id."""
     if isinstance(picture, Chart):
         return [(each.name, each.x, each.y, each.style) for each in picture.series]
     if isinstance(picture, HeatMap):

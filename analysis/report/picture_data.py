@@ -63,7 +63,7 @@ def over_seeds(
 
 
 def means(by_method: Records, name: str) -> dict[str, tuple[float, ...]]:
-    """Means over seeds of a recorded list, by method."""
+    """Means over seeds of the numbers that the records list under a name, by method."""
     return {
         method: over_seeds([record[name] for record in records])[0]
         for method, records in by_method.items()
@@ -129,10 +129,10 @@ def alike(values: Mapping[str, Any]) -> list[Group]:
 def curves(
     by_method: Records, numbers: Callable[[Record], Sequence[float]]
 ) -> list[tuple[Group, tuple[float, ...], tuple[float, ...], tuple[float, ...]]]:
-    """Numbers of each method over its seeds (mean, minimum, maximum as of `over_seeds`), methods
-    with equal numbers together.
+    """Mean, minimum and maximum over seeds of each method's numbers. Methods with equal numbers are
+    together in one group.
 
-    Least and most are empty where all seeds agree.
+    Minimum and maximum are empty where all seeds agree.
     """
     spread = {}
     for method, records in by_method.items():
@@ -181,10 +181,11 @@ def sorted_curves(
     alt: str, form: str = "", of: Callable[[Sequence[float]], float] = itemgetter(0), *,
     note: str = "", style: Style = "line", beside: Sequence[Series] = (),
 ) -> Chart:  # fmt: skip
-    """Chart with a line over x by method: a recorded list, or `numbers` of the record.
+    """Chart with a line over x for each method, from numbers of its records.
 
     Parameters
     ----------
+    numbers : name of a list in the records, or a function of a record.
     alt, form, of : with a form, `extremes` of what `of` takes of each curve end the text.
     note : its first sentences; who shares a line follows.
     style : with points, the least and the most over the seeds are drawn too.

@@ -194,7 +194,7 @@ def plot_trace(result: run.Result) -> Plot:
 def _steps(
     result: run.Result, place: int, end: float
 ) -> tuple[tuple[float, ...], tuple[float | None, ...]]:
-    """Seconds and values of a traced line, which is continued to the end of the run."""
+    """Seconds and values of one column of a run's trace, continued to the end of the run."""
     traced = [(row[0], row[place]) for row in result.trace]
     # no axis is made of rounding
     known = [(at, float(f"{value:.10g}")) for at, value in traced if value is not None]

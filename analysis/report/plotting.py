@@ -268,7 +268,7 @@ def _tick_text(value: float) -> str:
 
 
 def _points(axes: Axes, series: Series, x: Sequence[float], color: str, place: int) -> None:
-    """Draw a series over numbers without its names: line, markers, intervals, tooltips."""
+    """Draw a series on a numeric axis: line, markers, intervals and tooltips, but no labels."""
     if series.style == "bars":
         axes.bar(x, list(map(_number, series.y)), label=_said(series.name), color=color)
         _intervals(axes, series, x)

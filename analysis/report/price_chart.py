@@ -101,7 +101,7 @@ def _direction(frontier: PriceFrontier, fair: Metric) -> int:
 def _together(
     points: Sequence[tuple[float, float, str, str]],
 ) -> list[tuple[float, float, str, str]]:
-    """Coinciding points as one point with all names, three on a line."""
+    """Merge points that coincide into one with all their names, three names on a line of text."""
     groups: dict[tuple[str, str], list[tuple[float, float, str, str]]] = {}
     for point in points:
         groups.setdefault((f"{point[0]:.9g}", f"{point[1]:.9g}"), []).append(point)

@@ -59,8 +59,8 @@ def require_answers(rows: Sequence[Row], where: str) -> None:
 
 
 def distinguish(rows: Iterable[Row]) -> list[Row]:
-    """Copies of the rows in which the names of instances and methods state the facts that differ
-    between runs that must not be averaged or compared; facts equal in all rows are not stated.
+    """Copies of the rows whose names of instances and methods state what tells runs apart. Facts
+    are stated that differ between runs which must not be averaged or compared.
 
     An instance judged under several readings of its metrics (alpha 0 and 0.05) becomes several,
     such as "tiny (alpha=0.05)"; so do two instances of one name. A method run with several options,
@@ -232,8 +232,8 @@ def _seeds(runs: Iterable[Row]) -> list[str]:
 
 
 def _files(rows: Sequence[Row]) -> list[str]:
-    """File arguments of the command that repeats rows: their instance files, or the folder that
-    holds exactly these files.
+    """Paths of instance files for a command that repeats rows. A folder that holds exactly these
+    files takes their place.
     """
     names = list(dict.fromkeys(map(_file, rows)))
     folder = os.path.dirname(names[0])

@@ -58,9 +58,9 @@ class Pair(NamedTuple):
 
 
 class Ranking(NamedTuple):
-    """Methods by their mean ranks, the best first, with tests of their differences: `pairs` of the
-    others with the reference, Holm's correction being over `tests`; Friedman's p-value (None of two
-    methods), Nemenyi's critical difference, and the largest groups of methods that are less apart.
+    """Methods by their mean ranks, the best first, with tests of their differences. `pairs` compare
+    the others with the reference, Holm's correction being over `tests`; `friedman` is a p-value
+    (None of two methods), `critical` Nemenyi's difference, and `groups` the largest less apart.
     """
 
     mean_ranks: dict[str, float]

@@ -109,7 +109,7 @@ class Table:
         return sanitize_for_terminal(found)
 
     def texts(self) -> list[list[str]]:
-        """Texts of the cells of every row, in the columns for people."""
+        """Texts of the cells of every row, in the columns that people see."""
         places = [place for place, column in enumerate(self.columns) if column.people]
         return [[self.text(row, place) for place in places] for row in self.rows]
 
@@ -152,7 +152,7 @@ class Table:
         return writers[form]()
 
     def csv(self) -> str:
-        """Comma-separated values: unrounded, an empty cell for none; no text is a formula."""
+        """Table as comma-separated values: unrounded, None as empty cells, without formulas."""
         head = [column.key or column.name for column in self.columns]
         return csv_text(
             [

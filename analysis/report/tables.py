@@ -150,8 +150,8 @@ def comparison_tables(
 
 
 def require_columns(problems: Iterable[str], names: Sequence[str], own: Iterable[str] = ()) -> None:
-    """Refuse, before any work, a heading that no table of these problems' comparison has; `own` are
-    the names of the user's own metrics.
+    """Refuse, before any work, column headings that a comparison of these problems does not have.
+    `own` are the names of the user's own metrics.
     """
     keys = list(own)
     known = ["method", "status", "seeds", "seconds", "gain by lying"]
@@ -325,8 +325,8 @@ def one_line(text: str, most: int = 200) -> str:
 
 
 def proved(line: Line | Row) -> str:
-    """Text of a row's status; its gap to its own bound, or that of the first later level without a
-    proof; and the part that a verified proof file certifies.
+    """Text of how far a row's answer is proved: status, gap, and what a verified proof certifies.
+    The gap is that to its own bound, or of the first later level that is not optimal.
     """
     levels = line.get("levels") or []
     proof_status = (line.get("proof") or {}).get("proof_status")

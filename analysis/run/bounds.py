@@ -63,8 +63,8 @@ def _first_with(problem: str, method: str) -> str:
 
 
 def _judged(path: Path, proof: Path | None) -> BoundRow:
-    """Row of a bounds table for an instance and a proof about it; without a proof, the row states
-    the question of the problem's first exact method.
+    """Row of a bounds table for an instance and a proof about it. Without a proof, the row states
+    only the question that the problem's first exact method answers.
 
     Raises NotAdded for what the verifier refuses, InvalidFile for what is no proof.
     """
@@ -104,7 +104,7 @@ def _judged(path: Path, proof: Path | None) -> BoundRow:
 
 
 def _in_json(claim: BoundRow, integer: frozenset[str]) -> BoundRow:
-    """Accepted claim of a proof in JSON numbers; a bound on an integer is rounded to one."""
+    """Accepted claim of a proof in JSON numbers; bounds on integers are rounded to integers."""
     level = {name: claim[name] for name in LEVEL}
     for name in ("value", "bound"):
         if (given := claim[name]) is not None:
@@ -142,10 +142,10 @@ def _misfit(part: Any, fields: dict[str, Any]) -> str:
 
 @validate_options
 def known(rows: Sequence[BoundRow]) -> list[BoundRow]:
-    """Join the rows of each question about an instance: the best `value` and the best `bound` of
-    any row, `answer` and `proof`, the contents that show them (or ""), the levels of the best
-    answer, and `status`: "infeasible", "equilibrium", "closed" (the best answer has the value of
-    the best bound, and at further levels of its own), or "open".
+    """Join the rows of each question about an instance into one: the best value and the best bound.
+    `answer` and `proof` are the contents that show them (or ""), and `levels` those of the best
+    answer. `status` is "infeasible", "equilibrium", "closed" (at each level the answer's value is
+    the bound: at the first the best one of any row, then its own), or "open".
     """
     groups: dict[str, list[BoundRow]] = {}
     for row in rows:
@@ -173,8 +173,8 @@ def _question(row: BoundRow) -> str:
 
 
 def _ranks(row: BoundRow, name: str) -> tuple[float, ...]:
-    """Values or bounds of a row as a key for sorting, level by level, better ones first; of rows
-    with equal values that with more levels comes first.
+    """Key that sorts rows by their values or bounds, level by level, better ones first. Of rows
+    with equal numbers, the row with more levels comes first.
     """
     ranks = []
     for level in row["levels"]:

@@ -35,9 +35,9 @@ ANSWER_ROWS = 1000
 
 @dataclass(frozen=True)
 class Cell:
-    """One run: an instance, a method and a seed, with the options that method takes; `prove` names
-    the folder for the proof of its answer, `manipulation` asks for the best misreport, `measures`
-    judge its answer, and `code` is `own_functions.code_of` the user's own functions in it.
+    """One run of a comparison: an instance, a method and a seed, with the method's options. `prove`
+    names the folder for the proof of its answer, `manipulation` asks for the best misreport,
+    `measures` judge its answer, and `code` identifies the user's own functions in it.
     """
 
     instance: Instance
@@ -203,7 +203,7 @@ def _option(value: Any) -> Any:
 
 
 def _identity(cell: Cell) -> Row:
-    """Row fields that identify a run before it starts; the key is last: a cut line has none."""
+    """Row fields that identify a run before it starts. A line cut off lacks the last, the key."""
     return {
         "problem": cell.instance.problem,
         "instance": cell.instance.name,
@@ -252,7 +252,7 @@ def _stopped(stops: Sequence[Stop]) -> Stop:
 
 
 def predictor(problem: str) -> Callable[..., Instance]:
-    """Function that makes an instance of predicted values; raises InvalidOption without one."""
+    """Function that predicts a problem's instance from a share of it; InvalidOption if none."""
     found = analysis_of(problem).predicted
     if found is None:
         raise InvalidOption(f"there is no predictor for {problem}; leave predict out")

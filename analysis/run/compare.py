@@ -210,7 +210,7 @@ def validate_predict(
     predict: Annotated[float, Above(0, "the share of penalties that is sampled", most=1)] | None,
     instances: Sequence[Instance],
 ) -> None:
-    """Refuse an invalid share, and instances of a problem without a predictor."""
+    """Refuse an invalid share of penalties to predict from, and problems without a predictor."""
     if predict is None:
         return
     for problem in dict.fromkeys(instance.problem for instance in instances):

@@ -1,6 +1,6 @@
-"""The user's functions: metrics and rules that judge answers; and the code of functions (the files
-of their modules and of what these import), to tell whether one was edited since rows were written,
-and where it failed.
+"""The user's own functions: metrics and rules that judge answers. Also the code of functions (the
+files of their modules and of what these import), which tells whether a function was edited since
+rows were written, and the line at which one failed.
 """
 
 from __future__ import annotations
@@ -90,8 +90,8 @@ def place_of(error: BaseException, functions: Iterable[Callable[..., Any]]) -> s
 
 @cache
 def _loaded_code(functions: tuple[Callable[..., Any], ...]) -> str:
-    """Value of `code_of` when functions are first run in this process, since later edits are not
-    loaded.
+    """Digits that identify the code of functions as it was at their first run in this process.
+    Later edits are not loaded, so that they do not change them.
     """
     return code_of(functions)
 
@@ -107,8 +107,8 @@ def _code(function: Callable[..., Any]) -> Any:
 
 
 def _files(function: Callable[..., Any]) -> dict[str, Path] | None:
-    """Files of a function by module name, none for a function of this package, whose version is
-    known; None where files do not determine its code.
+    """Files that determine the code of a function, by module name; None where no files do. The
+    dictionary is empty for a function of this package, whose version is known.
     """
     module = getattr(function, "__module__", None) or ""
     found: Any = sys.modules.get(module)

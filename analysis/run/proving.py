@@ -268,8 +268,8 @@ def _covered(level: Level, claim: Mapping[str, Any], within: float | None, *, ex
 def judge(
     instance: Path, proof: Path, time_limit: float | None = None, patience: int = 1
 ) -> tuple[int, str]:
-    """Run the separate verifier program: its exit code and its line. Files that it would read
-    without end are refused, or read before.
+    """Run the separate verifier program: its exit code and the text that it prints. Files that it
+    would read without end are refused, or read before.
 
     Raises
     ------

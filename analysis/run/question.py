@@ -70,7 +70,7 @@ class Question(Generic[Answer]):
 
     @cached_property
     def analysis(self) -> Analysis:
-        """Problem with its metrics."""
+        """Analysis of the instance's problem: the problem with its metrics."""
         return analysis_of(self.instance.problem)
 
     @cached_property
@@ -215,8 +215,8 @@ def proves(value: float, bound: float, scale: float, tolerance: float | None = N
 
 
 def outcome_of(answer: Any, kinds: tuple[type[Solution], ...], method: str) -> Outcome[Any]:
-    """Outcome of what a method returned. Raises InvalidOption, naming the user's function, unless
-    that is a solution of these kinds or a complete Outcome.
+    """Return a method's answer, a solution or an Outcome, as an Outcome. Raises InvalidOption,
+    naming the user's function, unless it is of these kinds, and complete.
     """
     if type(answer) is Outcome:
         outcome: Outcome[Any] = answer

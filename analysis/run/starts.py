@@ -59,8 +59,8 @@ class Start:
 def beginning(
     question: Question[Any], start: Solution | Result[Any] | None, seed: int
 ) -> Solution | Starts | Earlier | None:
-    """Starting point of a method: the given start, the last round for a method that continues it,
-    or the policies' answers for a method that takes a start.
+    """What a method starts its search from: a solution, policies' answers, or an earlier result.
+    The last is for a method that can continue an earlier round.
 
     Raises
     ------
@@ -158,9 +158,9 @@ class Starts:
             child.end()
 
     def kept(self, outcome: Outcome, measured: Metrics) -> tuple[Outcome, Metrics]:
-        """Outcome and metrics of a method; if its answer is worse than the best start, or it has
-        none, those of the start with the method's bound. A claim that the start contradicts is
-        withdrawn.
+        """Outcome and metrics of a method, or of the best starting solution where that is better.
+        The latter has the method's bound, and also replaces a missing answer. A claim that the
+        starting solution contradicts is withdrawn.
         """
         start, question, mine = self.best, self.question, None
         if start is None or (outcome.solution is not None and not measured):
@@ -192,8 +192,8 @@ class Starts:
         return question.judged(Outcome(start.solution, bound, Status.FEASIBLE, *left))
 
     def _revalued(self, levels: list[dict[str, Any]], bound: float | None) -> list[dict[str, Any]]:
-        """Levels of a certificate with the best start's values, without proofs; empty if these are
-        no metrics.
+        """Levels of a certificate with the values of the best starting solution, without proofs.
+        The list is empty if their objectives are not those compared.
         """
         assert self.best is not None
         compared, signs = self.question.levels, self.question.signs
@@ -208,7 +208,7 @@ class Starts:
         return made
 
     def _ask(self, policy: Method, seconds: float) -> bool:
-        """Compare a policy's answer with the best so far; False if its time is too short."""
+        """Compare a policy's answer with the best so far; False if the seconds are too few."""
         function = policy.resolve()
         given = {"rng": np.random.default_rng(self.seed), "time_limit": seconds, **self.options}
         if policy.kind == "exact" and self.best is not None:
@@ -231,7 +231,7 @@ class Starts:
         return True
 
     def _offer(self, start: Start | None) -> None:
-        """Keep a start that is better than the best so far."""
+        """Keep a starting solution that is better than the best so far."""
         if start is not None and (self.best is None or start.worth < self.best.worth):
             self.best = start
 

@@ -179,7 +179,7 @@ class _Judge:
         )
 
     def _written(self) -> None:
-        """Check that the stored document equals what its own fields and the instance imply."""
+        """Check that a result's document equals what the result's fields and instance imply."""
         result, entry = self.result, self.method
         if entry is not None and result.objective_name != (
             right := entry.objective_of(result.options)
@@ -269,7 +269,7 @@ class _Judge:
         )  # fmt: skip
 
     def _tolerance(self) -> None:
-        """Check the tolerance that the result states: only an equilibrium has one, which its
+        """Check the tolerance that a result states. Only an equilibrium has one, which its
         certificate repeats; the bound on its error is 0 or absent.
         """
         bound, stated = self.result.bound, self.result.tolerance
@@ -281,7 +281,7 @@ class _Judge:
             self.broken.append(f"the bound on an equilibrium's error is {bound}; expected 0")
 
     def _levels(self) -> None:
-        """Check the levels of a lexicographic method: values that are metrics, and bounds."""
+        """Check the value, bound and status of each level of a lexicographic method."""
         result, levels, first = self.result, self.result.certificate.get("levels", []), True
         told_apart = "withdrawn" in result.certificate or result.status is Status.UNKNOWN
         for number, level in enumerate(levels):
@@ -320,8 +320,8 @@ class _Judge:
         *,
         stated: bool = True,
     ) -> list[str]:
-        """Message if bound and status contradict a value; `stated`: also if value and bound agree
-        without being claimed optimal.
+        """Message if a value contradicts its bound or status. With `stated`, also if value and
+        bound agree without being claimed optimal.
         """
         optimal = status is Status.OPTIMAL
         if name is None:
@@ -397,7 +397,7 @@ class _Judge:
                 return Proved("claimed", "its certificate is of no use to make a proof")
 
     def _only(self, proof: Path) -> str:
-        """Text of the options of a proof that the result did not have, since such a proof covers
+        """Text of the options that a proof has and the verified result lacks. Such a proof covers
         fewer answers.
         """
         options = parse_json(read_text(proof), proof)["options"]
@@ -441,7 +441,7 @@ def _by_field(document: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _differences(name: str, expected: Any, stated: Any) -> Iterator[str]:
-    """Messages on entries of a certificate that differ from what implies them."""
+    """Messages on entries of a certificate that differ from their expected values."""
     if name == "levels" and isinstance(stated, list) and len(stated) == len(expected):
         for number, (level, known) in enumerate(zip(stated, expected, strict=True)):
             for key, value in known.items():
@@ -475,8 +475,8 @@ def _short(value: Any) -> str:
 
 
 def read_answer(instance: Instance, path: str) -> Result | Solution | None:
-    """A result as `cotenant solve --out` writes it, or the answer of another solver: the solution
-    of such a result alone, or for colocation and packing a CSV; None for a proof.
+    """Read an answer from a file: a result or a solution; None if it holds a proof. A result is
+    what `cotenant solve --out` writes; a solution is a part of it or, for some problems, a CSV.
 
     Raises
     ------

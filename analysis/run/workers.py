@@ -150,7 +150,7 @@ _CHILDREN: dict[str, Children] = {}
 
 
 def _children(token: str) -> Children:
-    """Child processes that run the cells of the comparison `token` in this process. Idle children
+    """Child processes of this process for the cells of one comparison, by its token. Idle children
     of other comparisons are dropped, since a worker is not told when a comparison is over.
     """
     if token not in _CHILDREN:
@@ -161,7 +161,7 @@ def _children(token: str) -> Children:
 
 
 class Children:
-    """Children that run one comparison's cells in this process, as many as run at a time."""
+    """Child processes of this process that run one comparison's cells, as many as run at a time."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -318,7 +318,7 @@ class OnExecutor:
                 raise KeyboardInterrupt
 
     def _submit(self, finished: SimpleQueue[Future[CellOutcome] | None]) -> None:
-        """Submit every cell to the executor in the order of the tables; `finished` gets futures."""
+        """Submit every cell to the executor in the tables' order; done futures go to `finished`."""
         executor = self._executor
         if executor is None:
             executor = self._pool = ThreadPoolExecutor(self._jobs, "cotenant-run")

@@ -83,7 +83,7 @@ class Audit:
         return values if self.judged.size == 1 else values * float(self.judged.size)
 
     def document(self) -> dict[str, Any]:
-        """Plain JSON values."""
+        """Return the audit of a window as JSON values."""
         return {
             "reference": self.reference,
             "window": self.instance.source,

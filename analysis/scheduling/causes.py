@@ -147,7 +147,7 @@ class Course:
         )  # fmt: skip
 
     def part(self, lacking: Floats, gainer: int) -> Floats:
-        """Part (m,) of the lacking processors that one organization's jobs use beyond its own."""
+        """Processors that others lack and one organization's jobs use, in each of m intervals."""
         part: Floats = np.divide(
             lacking * self.surplus[gainer], self.lack, out=np.zeros_like(lacking),
             where=self.lack > 0,
@@ -157,8 +157,8 @@ class Course:
     def most(
         self, organization: int, rate: Floats, among: Floats, since: Integers, until: Integers
     ) -> tuple[tuple[int, float], ...]:
-        """Three jobs of an organization with the largest parts of a flow of processor time, which
-        is divided at each moment equally among the processors of its waiting or running jobs.
+        """Three jobs of an organization that get the most of a flow of processor time. At each
+        moment its waiting or running jobs share the flow equally by processor.
         """
         each = np.divide(rate, among, out=np.zeros_like(rate), where=among > 0) * self.length
         total = np.append(0.0, np.cumsum(each))
@@ -175,8 +175,8 @@ def _over_time(
     times: Integers, owner: Integers, since: Integers, until: Integers,
     width: npt.NDArray[Any], organizations: int,
 ) -> Floats:  # fmt: skip
-    """Number of processors (k, m) of the jobs between `since` and `until`, by organization and
-    interval.
+    """Matrix (organizations, intervals) of the processors of the jobs that run or wait. A job does
+    so between `since` and `until`.
     """
     change = np.zeros((organizations, len(times)))
     np.add.at(change, (owner, np.searchsorted(times, since)), width)
@@ -204,7 +204,7 @@ class Alone:
 
 
 def alone(judged: Window) -> list[Alone]:
-    """Schedule each organization on its own machines, first in, first out, without wider jobs."""
+    """Schedule each organization's jobs that fit on its own machines, first in, first out."""
     instance = judged.instance
     each = []
     for u in range(instance.organizations):

@@ -29,7 +29,7 @@ from ..run.proving import judge
 
 @dataclass(frozen=True)
 class Divisions:
-    """Divisions of the value of all players of a game.
+    """Divisions, among the players of a game, of what all of them earn or pay together.
 
     Attributes
     ----------
@@ -82,7 +82,7 @@ class Divisions:
 
 
 def _text(value: str) -> str:
-    """Fraction as text: six digits, or as many as leave two decimals."""
+    """Fraction as a decimal number in text: six digits, or more if two decimals take more."""
     number = float(Fraction(value))
     return f"{number:.{max(6, len(str(int(abs(number)))) + 2)}g}"
 

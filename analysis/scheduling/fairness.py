@@ -53,7 +53,7 @@ UNIT = "a unit of the instance's time is taken for a second, a machine for a cor
 
 @dataclass(frozen=True, eq=False)
 class Fairness:
-    """The audit of a cluster's accounts.
+    """Results of the audit of a cluster's accounts, by window.
 
     Attributes
     ----------
@@ -71,7 +71,7 @@ class Fairness:
 
     @property
     def unit(self) -> Unit:
-        """Unit that is counted on machines; "core hours" elsewhere are its hours."""
+        """Unit that the audit counts on machines, such as cores; "core hours" are hours of it."""
         return self.found.unit
 
     def hours(self, seconds: Floats | float) -> Any:
@@ -103,8 +103,8 @@ class Fairness:
 
     @cached_property
     def rounding(self) -> float:
-        """Largest error of a coalition's machines by rounding shares to integers, over all the
-        time; beyond 16 organizations, of single ones only [core hours].
+        """Largest error from rounding a coalition's shares of machines to integers, over all the
+        time. Beyond 16 organizations it is that of single organizations only [core hours].
         """
         grain = np.gcd.reduce(np.concatenate([each.instance.width for each in self.audits]))
         k = len(self.names)
@@ -241,7 +241,7 @@ class Fairness:
         )
 
     def document(self) -> dict[str, Any]:
-        """Plain JSON values."""
+        """Return the audit of a cluster's accounts as JSON values."""
         hours = self.unit.key  # 1. Names, shares and debts; 2. causes and waits; 3. notes.
         return {
             "accounts": list(self.names),

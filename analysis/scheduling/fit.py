@@ -1,5 +1,5 @@
-"""Weights of fair share that bring its schedule nearer to the fair one, found by simulating fair
-share, or for Kueue its admission by the share of borrowed quota.
+"""Weights of fair-share schedulers with which schedules come nearer to the fair one. They are found
+by simulating fair share, or for Kueue its admission by the share of borrowed quota.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _WIDE = 8
 
 @dataclass(frozen=True, eq=False)
 class Fitted:
-    """Fitted weights or shares, and the distance of their schedule from the fair one.
+    """Fitted weights of organizations, and how far their schedule is from the fair schedule.
 
     Attributes
     ----------
@@ -41,14 +41,15 @@ class Fitted:
 
     @property
     def judged(self) -> float:
-        """Error on the windows that were not used for fitting; on the fitted window where there is
-        no other.
+        """Error of the fitted weights on the windows that were not used for fitting. It is that on
+        the fitted window where there is no other.
         """
         return self.error if self.later is None else self.later
 
     def nearer(self, other: Fitted) -> bool:
-        """Whether these fitted weights have a smaller error than the others, by at least 1 % and
-        one second (the resolution of accounting clocks), on the fitted and the later windows.
+        """Whether these weights have a clearly smaller error than other fitted weights. It is
+        smaller by at least 1 % and one second (the resolution of accounting clocks), on the fitted
+        and later windows.
         """
         return all(
             mine <= theirs - max(1.0, 0.01 * theirs)
@@ -91,7 +92,7 @@ def fit(judged: Fairness) -> tuple[Fitted, Fitted, Fitted]:
 
 
 def _nearest(start: Integers, error: Callable[[Integers], float], most: int) -> Integers:
-    """Best weights by local search over neighbors, with at most `most` evaluations."""
+    """Weights with the least error that a local search finds in at most `most` evaluations."""
     tried = {tuple(start.tolist())}
     best, value = start, error(start)
     better = True
@@ -122,8 +123,8 @@ def _scaled(weights: Integers) -> Iterator[Integers]:
 
 
 def present_weights(judged: Fairness) -> Integers:
-    """Present weights (k,) of organizations: their shares, or the weights of queues; the largest is
-    1000, and positive ones are at least 1.
+    """Weights of the organizations at present, as integers: their shares, or the weights of queues.
+    Their shape is (k,); the largest is 1000, and positive ones are at least 1.
     """
     queues = {queue.name: float(queue.weight) for queue in judged.found.log.queues}
     weights = np.array([queues.get(name, 0.0) for name in judged.names])

@@ -102,7 +102,7 @@ def _frontier(
     instance: Scheduling, objective: Objective, fair: Schedule, units: int, points: int,
     clock: Clock,
 ) -> PriceFrontier:  # fmt: skip
-    """Frontier with every point, the tightest limit first; `units` is the work done by REF."""
+    """Frontier of utilization or utility against unfairness; `units` is the work done by REF."""
     psi = utilities(instance, fair)
     unit = _unit(instance, objective)
 

@@ -65,7 +65,7 @@ class Study:
 
     @property
     def windows(self) -> int:
-        """Number of windows."""
+        """Number of windows of the trace in which the rules are compared."""
         return len(self.begin)
 
     @property

@@ -152,7 +152,7 @@ FAULTS = r"""
 + uses.append((rates[0] * worth[i] + rates[1] * worth[j], 2 * job[i] + 2 * job[j]))
 
 @ verify/accelerators.py: an answer may use twice the devices
-? proofs_accelerators::test_proved_shares_beyond_devices_are_refused
+? proofs_accelerators::test_proof_with_more_time_shares_than_devices_is_refused
 - any(s > over * n for s, n in zip(spent, there, strict=True))
 + any(s > 2 * over * n for s, n in zip(spent, there, strict=True))
 
@@ -297,7 +297,7 @@ FAULTS = r"""
 + if seen[end] or len(path) % 2:
 
 @ verify/groups.py: a pair costs what it does on the last class of machines
-? groups_solvers::test_group_pair_bound_uses_costs_of_cheapest_class
+? groups_solvers::test_cost_bound_of_groups_of_two_uses_cheapest_machine_class
 - each if known is None else min(known, each)
 + each
 
@@ -537,7 +537,7 @@ FAULTS = r"""
 + pieces[free] += 1
 
 @ cluster/plan/safe.py: all pods that are lost are taken to have a place
-? advice_gpus::test_safe_finds_losable_node_and_unsafe_zone
+? advice_gpus::test_safe_command_finds_node_whose_pods_fit_elsewhere_and_zone_whose_do_not
 - status=len(arrivals) == len(pods) or None
 + status=len(arrivals) <= len(pods) or None
 

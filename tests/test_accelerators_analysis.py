@@ -92,7 +92,7 @@ def test_envy_compares_with_throughput_at_other_jobs_shares() -> None:
     assert envy(instance, shares) == pytest.approx(1 - 0.25 / 0.375)
 
 
-def test_envy_of_paired_job_compares_beside_the_same_partner() -> None:
+def test_envy_of_job_that_shares_device_is_computed_with_same_partner() -> None:
     instance = Accelerators(
         [[4.0], [4.0], [4.0]], [1, 1, 1], [2],
         together=[[[np.inf], [np.inf], [2.0]], [[np.inf], [np.inf], [3.0]],
@@ -209,7 +209,7 @@ def test_allox_runs_short_jobs_first() -> None:
     assert amounts(instance, allox(instance, alpha=1.0)).tolist() == [[0, 0], [1, 0]]
 
 
-def test_allox_alpha_matches_only_a_share_of_the_jobs() -> None:
+def test_allox_policy_with_alpha_below_1_serves_only_that_share_of_jobs() -> None:
     instance = cluster(count=[5, 1], elapsed=[9, 0], devices=[1, 0])
     assert amounts(instance, allox(instance, alpha=0.5)).tolist() == [[1, 0], [0, 0]]
 
@@ -253,7 +253,7 @@ def test_gandiva_redraws_pairs_that_lose_throughput() -> None:
     assert np.bincount(after.ravel()).tolist() == [10, 10]
 
 
-def test_pop_of_one_part_is_max_min_and_more_parts_are_not_better() -> None:
+def test_pop_on_undivided_cluster_is_max_min_and_on_parts_no_better() -> None:
     instance = shared().replace(devices=[3, 3])
     best = cotenant.solve(instance, "max-min").objective
     assert cotenant.solve(instance, "POP", parts=1).objective == pytest.approx(best)

@@ -215,7 +215,7 @@ def test_admission_frontier_equals_enumeration_or_has_valid_bounds(
         assert list(dict.fromkeys(point.reached for point in found.points)) == expected
 
 
-def test_core_prices_bound_every_assignment() -> None:
+def test_speed_bound_from_any_core_prices_holds_for_every_assignment() -> None:
     rng = np.random.default_rng(6)
     for seed in range(8):
         instance = tiny(seed)
@@ -297,7 +297,7 @@ def test_symmetry_rows_of_many_equal_vms_respect_time_limit() -> None:
 @pytest.mark.parametrize(
     ("method", "first"), [(price_frontiers, 0), (price_frontiers, 1), (most_jobs, 0)]
 )
-def test_interrupt_of_engine_skips_later_routes(
+def test_interrupt_of_engine_skips_later_steps_of_admission_method(
     method: Any, first: int, engines: Callable[..., None]
 ) -> None:
     instance = uniform(
@@ -468,7 +468,7 @@ def twelve_jobs() -> Proved:
 
 
 @pytest.mark.slow
-def test_hines_romano_comparison_i_is_certified_to_eight_digits() -> None:
+def test_hines_romano_instance_i_is_certified_to_eight_digits() -> None:
     proof = proved(read("admission/hines-romano-I"), "optimal")
     assert 0 <= proof.bound - proof.value <= proof.value / 10**8
 

@@ -226,7 +226,7 @@ def test_reservation_pod_of_shared_gpu_stays_and_its_node_has_unknown_room() -> 
 # what is asked wrongly, and what the command shows
 
 
-def test_gpus_refuses_invalid_questions() -> None:
+def test_gpu_advice_refuses_unknown_gang_or_topology_and_cluster_without_gpus() -> None:
     given = state(*nodes(2), runs("a-1", "n0", 1), waits("c-1", 1))
     with refused(InvalidInstance):
         gpus(state(node("n0"), pod("a-1", "n0")))
@@ -413,7 +413,7 @@ def test_invalid_node_types_are_refused(tmp_path: Path, text: str) -> None:
 
 
 @pytest.mark.usefixtures("in_this_process")
-def test_fit_and_buy_exit_with_documented_codes(tmp_path: Path) -> None:
+def test_advise_fit_with_and_without_buying_exits_with_documented_codes(tmp_path: Path) -> None:
     given = written(tmp_path, listed(node("n1", 4), node("n2", 4), pod("a-1", "n1")), "s.json")
     web, types = written(tmp_path, WEB, "web.yaml"), written(tmp_path, TYPES, "types.csv")
     done = run("advise", "fit", given, "--add", web, "--json")
@@ -439,7 +439,7 @@ def test_fit_and_buy_exit_with_documented_codes(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("seed", range(60))
-def test_losses_on_small_states_equal_enumeration(seed: int) -> None:
+def test_advice_on_lost_nodes_of_small_clusters_equals_enumeration(seed: int) -> None:
     wrong = [(what, seen) for what, held, seen in resilience(seed) if not held]
     assert not wrong
 
@@ -447,7 +447,7 @@ def test_losses_on_small_states_equal_enumeration(seed: int) -> None:
 # losses
 
 
-def test_safe_finds_losable_node_and_unsafe_zone() -> None:
+def test_safe_command_finds_node_whose_pods_fit_elsewhere_and_zone_whose_do_not() -> None:
     items = (
         node("a1", 4, zone="a"),
         node("b1", 4, zone="b"),
@@ -590,7 +590,7 @@ def test_cost_of_nodes_bought_for_pods_spread_over_nodes_is_proved(
     assert (bought.cost, bought.waiting) == (Proved(nodes, nodes), ())
 
 
-def test_pending_pod_without_spread_may_unbalance_others() -> None:
+def test_pending_pod_without_spread_rule_may_unbalance_pods_with_one() -> None:
     """As kube-scheduler puts it: a spread forbids nothing to pods that do not carry it."""
     counting = pod("a-0", "n1", labels={"app": "a"}, topologySpreadConstraints=spread("a"))
     free = pod("a-1", "", labels={"app": "a"})

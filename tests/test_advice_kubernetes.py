@@ -436,7 +436,7 @@ def test_empty_kubectl_context_is_refused(tmp_path: Path, last: list[str]) -> No
 
 
 @pytest.mark.slow
-def test_invalid_kubectl_question_contacts_no_cluster(tmp_path: Path) -> None:
+def test_invalid_kubectl_plugin_arguments_contact_no_cluster(tmp_path: Path) -> None:
     places = fake_kubectl(tmp_path, "exit 7")
     for arguments, code in (((), 2), (("trees", "x"), 2), (("--help",), 0)):
         done = plugin(*arguments, home=tmp_path, path=places)

@@ -132,7 +132,7 @@ SCALED = (
     "name",
     ["colocation/tiny", "market/tiny", "admission/tiny", "packing/paper-example", "numa/kmeans"],
 )
-def test_metric_scale_bounds_objective_of_any_answer(name: str) -> None:
+def test_metric_scale_is_at_least_objective_of_any_answer(name: str) -> None:
     instance = cotenant.read(name)
     for method in METHODS:
         if method.problem != instance.problem or method.kind == "simulation":
@@ -268,7 +268,7 @@ def test_gaps_are_relative_and_zero_within_tolerance_of_metric_scale() -> None:
     assert gap_to(cost, 1e-12 + 1e-21, 1e-12, scale=1e-11) == 0.0
 
 
-def test_metric_scale_of_market_without_useful_jobs_is_1() -> None:
+def test_metric_scale_of_market_whose_jobs_have_no_work_is_1() -> None:
     idle = Market([4.0], [1.0], [0], [0], [0.5], [0.0])
     for name in ("total_utility", "nash_welfare", "sharing_index"):
         assert scale(idle, name) == 1.0
@@ -302,7 +302,7 @@ def test_frontier_programs_start_from_best_answer() -> None:
     assert sweep.solve(1, method).solution is None
 
 
-def test_settled_frontier_takes_best_values_and_bounds_of_neighboring_limits() -> None:
+def test_frontier_points_take_best_value_and_bound_of_neighboring_limits() -> None:
     marks = settled(
         [point(0, 0.3, 0.1), point(1, 0.4, 0.2), point(2, None, None), point(3, 0.15, 0.15)], "min"
     )

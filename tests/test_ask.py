@@ -140,7 +140,7 @@ WRONG: list[Callable[[], object]] = [
 
 
 @pytest.mark.parametrize("call", WRONG)
-def test_question_functions_name_their_own_arguments_in_errors(call: Callable[[], object]) -> None:
+def test_functions_on_tables_name_their_own_arguments_in_errors(call: Callable[[], object]) -> None:
     with refused(InvalidInstance):
         call()
 
@@ -169,7 +169,7 @@ def test_place_jobs_equals_enumeration() -> None:
     assert sorted(answer.data) == [-1, 0, 0, 1]
 
 
-def test_schedule_fairly_respects_releases_and_keeps_index() -> None:
+def test_schedule_fairly_respects_releases_and_keeps_index_of_jobs_table() -> None:
     jobs = pd.DataFrame(
         {"organization": list("aabb"), "release": [0, 0, 1, 5], "processing": [2, 3, 1, 1]},
         index=["w", "x", "y", "z"],
@@ -261,7 +261,7 @@ def test_parts_of_packing_conflict_are_infeasible_together_and_minimal(seed: int
         assert rest is None or cotenant.solve(rest, "cp-sat").status == "optimal"
 
 
-def test_question_functions_return_tables_with_every_column() -> None:
+def test_solve_and_compare_return_tables_with_every_column() -> None:
     assert cotenant.solve("colocation/tiny", "optimal").status == "optimal"
     rows = cotenant.compare("colocation/tiny", "GR")
     assert len(rows.table) == 1

@@ -123,7 +123,7 @@ def test_answer_better_than_proved_bound_is_refused(tmp_path: Path, table: Path)
 
 
 @pytest.mark.slow
-def test_options_that_change_the_question_have_own_rows(tmp_path: Path, table: Path) -> None:
+def test_best_bounds_of_options_changing_optimum_have_own_rows(tmp_path: Path, table: Path) -> None:
     name = "colocation/tiny"
     for options in ({}, {"alpha": 0.05}, {"alpha": 0.05, "alpha_mode": "penalty-points"}):
         with suppress(NotAdded):
@@ -213,7 +213,7 @@ def test_killing_the_command_bounds_add_loses_no_row(
     assert add(table, NAME)["name"] == "tiny"
 
 
-def test_every_problem_has_a_question_in_tables_of_bounds(table: Path) -> None:
+def test_table_of_best_bounds_accepts_a_method_of_every_problem(table: Path) -> None:
     for problem in PROBLEM_NAMES:
         assert add(table, f"{problem}/tiny")["question"] in methods_of(problem)
 

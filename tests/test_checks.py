@@ -199,7 +199,7 @@ def test_answer_table_and_solution_document_are_read_as_the_same_answer(
     assert read_answer(instance, str(bare)) == result.solution
 
 
-def test_answer_table_of_pairs_completes_single_jobs(tmp_path: Path) -> None:
+def test_answer_table_of_pairs_and_single_jobs_is_read_as_pairing(tmp_path: Path) -> None:
     instance = Colocation(np.full((2, 2), 0.1), [5, 2], names=("a", "b"), machines=5)
     table = tmp_path / "a.csv"
     table.write_text("job,beside,machines\na,b,1\nb,a,1\na,a,1\na,,1\n")

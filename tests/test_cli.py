@@ -386,7 +386,7 @@ def test_shell_completes_commands_options_and_names(
     assert completed(*words) == expected
 
 
-def test_files_are_completed_beside_bundled_instances(tmp_path: Path) -> None:
+def test_shell_completes_file_names_beside_bundled_instances(tmp_path: Path) -> None:
     (tmp_path / "mine.json").write_text("{}")
     (tmp_path / "more").mkdir()
     begun = str(tmp_path / "m")

@@ -341,7 +341,7 @@ def written(folder: Path, instance: Colocation) -> str:
     return str(folder / "matrix.json")
 
 
-def test_figure_7_without_stable_pairing_draws_only_policies(tmp_path: Path) -> None:
+def test_cooper_figure_7_without_stable_pairing_draws_only_policies(tmp_path: Path) -> None:
     penalty = np.random.default_rng(2).random((5, 5)).round(2)
     matrix = written(tmp_path, Colocation(penalty, np.full(5, 2), bandwidth=np.arange(1, 6)))
     parts = figure_7(agents=30, draws=2, seed=15, matrix=matrix)

@@ -232,7 +232,7 @@ def test_agent_gains_and_better_partners_equal_exact_decimals(mode: str, referen
     assert floats_wrong > 50, "cases that floats get wrong"
 
 
-def test_gains_ignore_forbidden_pairs_and_float_extremes() -> None:
+def test_colocation_gains_ignore_forbidden_pairs_and_are_exact_at_float_limits() -> None:
     assert gains([0.5, 0.5, 0.5], [np.inf, 0.2, 0.5], 0.1).tolist() == [False, True, False]
     assert not gains(0.5, -0.5, 1e308).any()
     assert not gains(3e-323, 0.0, 3e-323).any()

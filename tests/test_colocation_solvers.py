@@ -73,7 +73,7 @@ def sound(instance: Colocation, outcome: Outcome, value: float | None) -> None:
 
 @pytest.mark.parametrize("number", numbers(60, 10))
 @pytest.mark.parametrize("engine", ENGINES)
-def test_optimal_equals_enumeration(reference: ModuleType, engine: str, number: int) -> None:
+def test_least_penalty_equals_enumeration(reference: ModuleType, engine: str, number: int) -> None:
     for instance in colocations(range(10_000, 10_000 + number)):
         expected, found = reference.best(instance).least_penalty, optimal(instance, engine=engine)
         if expected is None:
@@ -88,7 +88,7 @@ def test_optimal_equals_enumeration(reference: ModuleType, engine: str, number: 
 @pytest.mark.sampled(2)
 @pytest.mark.parametrize("number", numbers(40, 8))
 @pytest.mark.parametrize("engine", ENGINES)
-def test_fair_equals_enumeration_on_both_levels(
+def test_fair_pairing_equals_enumeration_in_slack_and_mean_penalty(
     reference: ModuleType, engine: str, number: int
 ) -> None:
     for instance in colocations(range(11_000, 11_000 + number)):
@@ -179,7 +179,7 @@ def test_instances_without_any_pairing_are_infeasible_with_a_proof() -> None:
         price_frontiers(instance)
 
 
-def test_fair_reports_necessary_slack() -> None:
+def test_fair_pairing_bound_is_least_necessary_slack() -> None:
     """Two types that cannot mix: the quiet one loses .5 beside its like, the loud one nothing."""
     instance = Colocation([[0.5, np.inf], [np.inf, 0.0]], [2, 2], bandwidth=[1.0, 9.0])
     found = fair(instance)

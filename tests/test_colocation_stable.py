@@ -336,7 +336,7 @@ def test_highs_refuses_product_constraints() -> None:
 
 
 @pytest.mark.parametrize(("most", "objective"), [(-1, "penalty"), (2, "fairness")])
-def test_blocking_program_refuses_unsupported_options(most: int, objective: Any) -> None:
+def test_program_for_blocking_pairs_refuses_unsupported_options(most: int, objective: Any) -> None:
     with pytest.raises(InvalidOption):
         blocking_program(Colocation([[0.1]], [2]), most, objective=objective)
 
@@ -392,7 +392,7 @@ def test_fair_pairing_without_time_has_slack_of_first_pairing(engines: Callable[
     assert attribution_slack(instance, found.solution) == attribution_slack(instance, begin)
 
 
-def test_fair_skips_program_too_large_for_time_limit() -> None:
+def test_fair_pairing_skips_program_too_large_for_time_limit() -> None:
     instance = crowd(8, 4)
     limits = FairLimits(programs=ProgramLimits(most_pairs=10))
     found = fair(instance, time_limit=1.0, limits=limits)

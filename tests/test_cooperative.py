@@ -274,7 +274,7 @@ def test_proofs_distinguish_nucleolus_and_prenucleolus(tmp_path: Path) -> None:
     replace(whole, proof=replace(proof, method="prenucleolus")).prove(tmp_path / "own")
 
 
-def test_nucleolus_of_games_beyond_verifier_stays_claimed(tmp_path: Path) -> None:
+def test_nucleolus_of_games_beyond_verifier_has_no_proof(tmp_path: Path) -> None:
     tiny = read("scheduling/tiny", Scheduling)
     wide = write(tiny.replace(processors=[2, *[1] * (tiny.jobs - 1)]), tmp_path / "wide.json")
     with refused(Claimed):

@@ -47,7 +47,7 @@ def test_elastic_jobs_keep_configuration_of_previous_round() -> None:
 
 
 @pytest.mark.slow
-def test_elastic_rounds_charge_moves_and_bound_policies() -> None:
+def test_elastic_rounds_charge_moves_and_optimum_beats_policies() -> None:
     jobs = random(jobs=40, rng=np.random.default_rng(7))
     methods = ("optimal", "marginal", "FIFO")
     free = play_rounds(jobs, methods, rounds=3, move=0)

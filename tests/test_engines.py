@@ -179,7 +179,7 @@ def test_engine_callback_may_interrupt_and_gets_scaled_values(engine: str) -> No
 
 
 @pytest.mark.parametrize("engine", ["highs", "cp-sat"])
-def test_engine_uses_valid_start_and_ignores_invalid(engine: str) -> None:
+def test_engine_uses_valid_starting_point_and_ignores_invalid(engine: str) -> None:
     program = knapsacks(3, 12)
     best = solve_program(program, engine=engine)
     again = solve_program(program, engine=engine, start=best.point)

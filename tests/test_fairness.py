@@ -273,7 +273,7 @@ def test_held_jobs_do_not_count_as_waiting_by_default(exported) -> None:
     approved([words for words in rests_on(from_eligible) if "eligible" in words])
 
 
-def test_windows_cover_the_export_and_are_computed_separately(exported) -> None:
+def test_fairness_windows_cover_the_job_log_and_are_computed_separately(exported) -> None:
     path = exported(LATE)
     whole = judged(path)
     hourly = judged(path, windows="1h")
@@ -343,7 +343,7 @@ def random_window(rng: np.random.Generator, jobs: int = 12) -> Window:
     return Window(instance, start, 0, rng.integers(0, 1, jobs) + np.arange(jobs))
 
 
-def test_flows_equal_second_by_second_simulation() -> None:
+def test_waiting_and_lent_time_of_accounts_equal_second_by_second_simulation() -> None:
     rng = np.random.default_rng(5)
     for _ in range(60):
         judged = random_window(rng)
@@ -493,7 +493,7 @@ def test_fairness_command_exit_code_follows_limit(exported) -> None:
 
 
 @pytest.mark.slow
-def test_fairness_page_has_debts_causes_and_picture(exported, tmp_path: Path) -> None:
+def test_fairness_page_has_debts_to_accounts_causes_and_picture(exported, tmp_path: Path) -> None:
     pytest.importorskip("matplotlib")
     pytest.importorskip("jinja2")
     jobs = [*LATE, job("4", "<i>art", 0, 1, 60, Partition="gpu")]

@@ -267,7 +267,7 @@ def test_queue_weights_are_fitted_and_emitted(written) -> None:
         emit(found, "yaml")
 
 
-def test_fairness_command_prints_debts_by_window(written, tmp_path: Path) -> None:
+def test_fairness_command_prints_debts_to_queues_by_time_window(written, tmp_path: Path) -> None:
     path = written(state())
     settings = tmp_path / "settings.toml"
     settings.write_text('form = "kueue"\n')
@@ -330,7 +330,7 @@ def test_ten_equal_accounts_on_eight_cpus_are_owed_equal_amounts(tmp_path, share
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_debts_of_renamed_accounts_stay_within_printed_error(tmp_path, seed) -> None:
+def test_debts_to_renamed_accounts_differ_within_printed_error(tmp_path, seed) -> None:
     jobs = crowd_of_jobs(seed, "abcde")
     names = dict(zip("abcde", "ecabd", strict=True))
     source = Source(machines=8)
@@ -342,7 +342,7 @@ def test_debts_of_renamed_accounts_stay_within_printed_error(tmp_path, seed) -> 
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_debts_with_rounded_machine_shares_differ_within_printed_error(tmp_path, seed) -> None:
+def test_debts_to_accounts_of_rounded_machines_differ_within_printed_error(tmp_path, seed) -> None:
     path = exported(tmp_path, crowd_of_jobs(seed, "abc"))
     source = Source(machines=8, shares="a=37,b=41,c=29")
     exact = fairness(path, source, ties=0)
@@ -362,7 +362,7 @@ def test_debts_with_rounded_machine_shares_differ_within_printed_error(tmp_path,
     assert errors[0] > 0.1 > errors[2]
 
 
-def test_debts_use_shares_finer_than_machines_exactly_as_given(tmp_path) -> None:
+def test_debts_to_accounts_use_shares_finer_than_machines_exactly_as_given(tmp_path) -> None:
     jobs: list[Job] = [("a", 0, 0, 60, 4), ("b", 0, 0, 60, 3), ("e", 0, 0, 60, 1)]
     found = fairness(
         exported(tmp_path, [*jobs, ("c", 0, 60, 60, 1), ("d", 0, 60, 60, 1)]),
@@ -448,7 +448,7 @@ def test_shares_are_read_from_name_value_pairs(judged_jobs) -> None:
             judged_jobs(JOBS, shares=text)
 
 
-def test_rounding_of_large_amounts_matches_note(judged_jobs) -> None:
+def test_fairness_note_states_rounding_of_large_memory_amounts(judged_jobs) -> None:
     jobs = [
         holding(str(n), "ab"[n % 2], 0, 0, 80_000, f"cpu=1,mem={1000 + n}.5T") for n in range(20)
     ]

@@ -59,7 +59,7 @@ def test_group_methods_equal_enumeration(seeds: range) -> None:
 
 
 @pytest.mark.slow
-def test_restricted_group_programs_give_valid_bounds() -> None:
+def test_group_programs_with_few_columns_per_type_give_valid_bounds() -> None:
     few = GroupLimits(near=1)
     for seed in range(100, 112):
         assert list(wrongs(seed, CoreLimits(near=1, relaxation=few))) == []
@@ -279,7 +279,7 @@ def bound_by(instance: Groups, step: Document) -> Fraction:
     return level.bound
 
 
-def test_group_pair_bound_uses_costs_of_cheapest_class() -> None:
+def test_cost_bound_of_groups_of_two_uses_cheapest_machine_class() -> None:
     alike = Groups([2], 2, penalty=[[0.3]])
     step: Document = {"kind": "dual", "over": 1, "prices": [6], "rent": 0, "sets": []}
     assert bound_by(alike, step) == Fraction(3, 10)

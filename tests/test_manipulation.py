@@ -191,7 +191,7 @@ def all_lists(possible: list[str], ties: bool) -> Any:
 
 @pytest.mark.parametrize("ties", [False, True])
 @pytest.mark.parametrize("number", numbers(1500, 6))
-def test_misreport_search_tries_all_short_lists(number: int, ties: bool) -> None:
+def test_misreport_search_tries_all_short_preference_lists(number: int, ties: bool) -> None:
     rng = np.random.default_rng(number)
     gained = 0
     for _ in range(number):
@@ -336,7 +336,7 @@ def test_misreports_command_prints_table_and_writes_witness(tmp_path: Path) -> N
 
 
 @pytest.mark.usefixtures("in_this_process")
-def test_compare_with_manipulation_adds_rows_to_those_stored_without(tmp_path: Path) -> None:
+def test_compare_with_manipulation_adds_rows_to_rows_without_manipulation(tmp_path: Path) -> None:
     rows = tmp_path / "rows.jsonl"
     words = ["compare", "admission/tiny", "-m", "SM", "-m", "proposed", "--out", str(rows)]
     run(*words)

@@ -166,7 +166,7 @@ def picture(parts: Any, name: str) -> Any:
     return one
 
 
-def test_figure_3_11_utilities_equal_amdahl_law() -> None:
+def test_thesis_figure_3_11_utilities_equal_amdahl_law() -> None:
     parts = figure_3_11(largest=10, draws=1)
     market = population(users=10, servers=10, rng=np.random.default_rng([0, 10, 0]))
     total = {}

@@ -140,7 +140,7 @@ def test_envy_matrix_equals_plain_loops(seed: int) -> None:
     assert expected[np.flatnonzero(envious), whom[envious]] == pytest.approx(index[envious])
 
 
-def test_envy_values_others_cores_at_best_split_over_own_jobs() -> None:
+def test_envy_is_computed_with_best_split_of_others_cores_over_own_jobs() -> None:
     market = Market([20], [1, 1], [0, 0, 1], [0, 0, 0], [0.5, 0.9, 0.9], [1, 2, 1])
     found = Allocation([2, 2, 16])
     best = max(amdahl(x, 0.5) + 2 * amdahl(16 - x, 0.9) for x in np.linspace(0, 16, 16001))

@@ -222,7 +222,7 @@ def test_numa_policy_has_published_farthest_distance_and_throughput(
     )
 
 
-def test_saturated_throughput_of_local_policy_refuses_hot_memory() -> None:
+def test_saturated_throughput_of_local_policy_is_refused_for_hot_memory() -> None:
     hot = blade_server(data="hot-memory")
     with refused(InvalidOption):
         saturated_throughput(hot, "Local")
@@ -331,7 +331,9 @@ def test_stopped_simulation_is_prefix_of_complete_run(
 
 @pytest.mark.parametrize("stop", [Stop.TIME_LIMIT, Stop.INTERRUPTED])
 @pytest.mark.parametrize("level", [1, 2])
-def test_fluid_at_time_limit_answers(stop: Stop, level: int, engines: Callable[..., None]) -> None:
+def test_stopped_numa_fluid_program_returns_answer_and_bound(
+    stop: Stop, level: int, engines: Callable[..., None]
+) -> None:
     seen: list[int] = []
 
     def cut_short(program: Any, *, time_limit: float | None) -> EngineAnswer:

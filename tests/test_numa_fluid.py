@@ -94,7 +94,7 @@ def test_fluid_pyomo_model_and_arrays_have_equal_optimum(name: str) -> None:
 
 
 @pytest.mark.parametrize("size", [1e-9, 1e9, 1e12])
-def test_class_without_tasks_does_not_change_fluid(size: float) -> None:
+def test_task_class_without_tasks_does_not_change_numa_fluid_optimum(size: float) -> None:
     server = Numa(
         blades=1, rows=1, columns=2, cores=2, location_share=[0.6, 0.4], class_share=[1.0],
         service_mean=[0.07], ht1=[1.8], pcie=[2.2], bandwidth=[125.0], rate=10.0,
@@ -155,7 +155,7 @@ def test_stable_simulations_respect_fluid_bounds(seed: int) -> None:
                 )  # 60,000 tasks say a rate to a few percent
 
 
-def test_mix_policy_reports_its_shares() -> None:
+def test_numa_mix_policy_reports_shares_of_the_policies_it_mixes() -> None:
     server = cotenant.read("numa/kmeans-hot-memory")
     result = cotenant.solve(server, "mix", tasks=50_000, by="memory")
     assert result.solution.policy == "mix"
@@ -196,7 +196,7 @@ def test_numa_fluid_repairs_engine_flow_slightly_below_maximum(
     assert fluid_power(instance, throughput=most).status is Status.OPTIMAL
 
 
-def test_fluid_result_without_answer_is_consistent_at_another_throughput() -> None:
+def test_unsolved_numa_fluid_result_at_other_throughput_passes_recheck() -> None:
     instance = cotenant.read("numa/kmeans-hot-memory")
     document = cotenant.solve(instance, "fluid-power", throughput=1e6).document()
     asked = {"throughput": 3000.0}

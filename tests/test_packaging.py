@@ -340,7 +340,7 @@ def test_test_helpers_used_by_benchmarks_exist(file: Path) -> None:
                     importlib.import_module(f"{node.module}.{name.name}")
 
 
-def test_release_measures_every_problem_by_methods_of_the_catalog(
+def test_release_benchmark_measures_every_problem_by_methods_of_the_catalog(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.syspath_prepend(str(BENCHMARKS))

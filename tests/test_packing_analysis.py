@@ -223,7 +223,7 @@ def least_share(instance: Packing, total: tuple[int, ...]) -> float:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("capped", [False, True])
-def test_max_utilization_at_least_share_equals_enumeration(brute: ModuleType, capped: bool) -> None:
+def test_max_utilization_at_share_limit_equals_enumeration(brute: ModuleType, capped: bool) -> None:
     rng = np.random.default_rng(31 + capped)
     impossible = 0
     for _ in range(6):

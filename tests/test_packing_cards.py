@@ -334,7 +334,7 @@ def test_max_gpus_proof_with_tree_closes_gap_left_by_price_bound(tmp_path):
 
 
 @pytest.mark.parametrize("drawn", ranges(3_000, 10, 300), ids=str)
-def test_tree_program_of_cards_is_feasible_exactly_up_to_optimum(drawn):
+def test_verifier_program_of_cards_is_feasible_iff_gpu_count_is_below_optimum(drawn):
     for seed in drawn:
         try:
             given = random_cards(np.random.default_rng(seed))

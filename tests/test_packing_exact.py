@@ -155,7 +155,7 @@ def test_fuga_solvers_equal_full_enumeration(brute, capped: bool, number: int) -
 
 @pytest.mark.slow
 @pytest.mark.parametrize("alpha", [2.0, 2.5, 5.0])
-def test_exact_comparison_gives_same_play(brute, alpha: float) -> None:
+def test_packing_game_play_is_unchanged_by_exact_utility_comparison(brute, alpha: float) -> None:
     """Every comparison is forced through whole numbers, and where they do not decide through
     roots.
     """

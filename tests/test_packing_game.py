@@ -140,7 +140,7 @@ def test_game_payoffs_equal_published_tree(pair: tuple[tuple[int, ...], tuple[in
     assert tuple(round(value, 4) for value in tree.nodes[leaf]["payoffs"]) == PAYOFFS[pair]
 
 
-def test_best_replies_and_equilibrium_of_printed_packing_game_equal_hand_calculation() -> None:
+def test_best_replies_and_equilibrium_of_published_packing_game_equal_hand_calculation() -> None:
     game = printed_game()
     tree = game_tree(game)
     reply = {}
@@ -188,7 +188,7 @@ def test_game_of_too_many_states_is_refused_with_cure(call):
         call()
 
 
-def test_eta_decreases_with_number_of_servers() -> None:
+def test_game_strategies_per_server_decrease_with_number_of_servers() -> None:
     assert [shrunk_eta(players) for players in (1, 5, 6, 8, 12, 700)] == [10, 10, 6, 4, 2, 2]
     instance = vm_types(rng=np.random.default_rng(0))
     assert (

@@ -188,7 +188,7 @@ def test_too_long_prices_exceed_verifier_work() -> None:
         [[0, -2, 0, 1]],
     ],
 )
-def test_proved_shares_beyond_devices_are_refused(shares: list[list[int]]) -> None:
+def test_proof_with_more_time_shares_than_devices_is_refused(shares: list[list[int]]) -> None:
     with refused(Refused):
         max_min(case_of(tiny(), {"over": 1, "shares": shares}, {}, []))
 

@@ -304,7 +304,7 @@ def test_sentence_on_proof_by_recomputation_names_recomputed_schedules(tmp_path:
     assert "basis" not in proved.document()
 
 
-def test_prove_without_producer_reports_claimed(tmp_path: Path) -> None:
+def test_prove_command_prints_claimed_if_no_proof_can_be_written(tmp_path: Path) -> None:
     out, result = str(tmp_path / "proof.json"), str(tmp_path / "result.json")
     chosen = ("-m", "FUGA", "-o", "alpha=2.37")
     claimed = terminal("prove", "packing/paper-example", *chosen, "--out", out)

@@ -144,7 +144,7 @@ def off(proof: Proved) -> Fraction:
 
 
 @pytest.mark.parametrize("fraction", [0.0, 1e-300, 1e-12, 1e-3])
-def test_proof_keeps_cores_of_nearly_serial_job(fraction: float) -> None:
+def test_market_proof_includes_cores_of_nearly_serial_job(fraction: float) -> None:
     market = Market(
         capacity=[24.0], budget=[1.0, 1.0, 1.0], user=[0, 1, 2], server=[0, 0, 0],
         parallel_fraction=[fraction, 0.9, 0.99], work=[1.0, 1.0, 1.0], name="sliver",
@@ -155,7 +155,7 @@ def test_proof_keeps_cores_of_nearly_serial_job(fraction: float) -> None:
         assert off(proof) <= (1e-8 if method == "fisher" else 1e-9)
 
 
-def test_equilibrium_of_market_with_huge_numbers_stays_claimed() -> None:
+def test_equilibrium_of_market_with_huge_numbers_has_no_proof() -> None:
     def attempt(*_: object) -> Proof:
         raise Refused("a welfare is beyond 2^4000")
 

@@ -88,7 +88,7 @@ def test_false_packing_infeasibility_is_not_certified() -> None:
         proved(packing(0), "min-servers", none)
 
 
-def test_prices_exceeded_by_a_filling_are_refused() -> None:
+def test_packing_proof_is_refused_if_vms_of_one_server_exceed_its_price() -> None:
     proof = proved(packing(1), "min-servers")
     document = proof.document | {"witness": None}
     step = document["steps"][0]
@@ -245,12 +245,12 @@ def test_fuga_algorithm_1_placement_is_refused_as_equilibrium_of_packing_game() 
         proved(instance, "FUGA", given)
 
 
-def test_fuga_play_at_alpha_of_many_digits_stays_claimed() -> None:
+def test_fuga_play_at_fairness_alpha_of_many_digits_has_no_proof() -> None:
     with refused(Claimed):
         proved(read("packing/paper-example"), "FUGA", alpha=2.37)
 
 
-def test_min_cost_with_server_costs_beyond_64_bit_prices_stays_claimed(tmp_path: Path) -> None:
+def test_min_cost_with_server_costs_beyond_64_bit_prices_has_no_proof(tmp_path: Path) -> None:
     demand = [[1, 3], [6, 2], [4, 1], [5, 3]]
     dear = Packing([[17, 18]], demand=demand, request=[2, 1, 1, 1], cost=[6 * 10**12])
     path = write(dear, tmp_path / "dear.json")

@@ -483,7 +483,7 @@ def test_report_without_plot_libraries_is_refused(
 LINE = Chart("a", "A", "x", "y", (Series("s", (0, 1), (1.0, 2.0)),), "Lines. Least: s with 1.")
 
 
-def test_picture_finding_is_short_last_sentence_of_alternative_text() -> None:
+def test_finding_under_report_picture_is_shortened_end_of_its_alternative_text() -> None:
     assert finding(LINE) == "Least: s with 1."
     approved(finding(replace(LINE, alt="only words. And more.")))
     long = finding(replace(LINE, alt=f"Means: {'a long list, ' * 40}."))

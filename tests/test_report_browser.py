@@ -434,7 +434,7 @@ def test_browser_verifier_without_pyodide_names_command(
 
 @pytest.mark.slow
 @pytest.mark.parametrize("problem", PROBLEM_NAMES)
-def test_browser_verifier_prints_sentence_of_command_line(
+def test_browser_verifier_prints_same_sentence_as_command_line_verifier(
     judging: Callable[..., list[str]], site: tuple[Path, str], problem: str, tmp_path: Path
 ) -> None:
     import cotenant

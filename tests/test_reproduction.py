@@ -415,7 +415,7 @@ CAUSES = {
 }
 
 
-def test_causes_of_differences_follow_reruns_of_all_variations(
+def test_causes_of_differences_from_paper_are_found_by_rerunning_all_variations(
     registry: Any, tmp_path: Path
 ) -> None:
     registry(LEANING)
@@ -431,7 +431,7 @@ def test_causes_of_differences_follow_reruns_of_all_variations(
     assert ran == []
 
 
-def test_variations_keep_options_given_by_user(registry: Any) -> None:
+def test_variations_of_experiment_keep_options_given_by_user(registry: Any) -> None:
     registry(LEANING)
     done = call("toy-leaning", "--seed", "1", "-o", "order=mine", "--json")
     told = json.loads(done.stdout)["findings"]

@@ -92,7 +92,7 @@ def test_methods_table_on_narrow_terminal_breaks_no_word(width: int, words: str)
     assert "…" not in text
 
 
-def test_time_slice_of_expired_clock_is_least_seconds() -> None:
+def test_time_slice_of_expired_clock_is_shortest_valid_time_limit() -> None:
     from cotenant.solvers.outcome import LEAST_SECONDS, Clock, validate_time_limit
 
     over = Clock(1e-9)

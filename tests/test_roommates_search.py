@@ -150,7 +150,7 @@ def test_stable_partition_after_deleting_agents_equals_fresh_one(noise, density)
         assert search._work.counts[3] == 0, "a chain of proposals was cut short"
 
 
-def test_fewest_blocking_pairs_uses_valid_start_and_refuses_invalid():
+def test_fewest_blocking_pairs_uses_valid_starting_matching_and_refuses_invalid():
     rank = alike(np.random.default_rng(3), 40, 0.02)
     best = fewest_blocking_pairs(rank)
     assert best.value > 0
@@ -290,7 +290,7 @@ def test_stable_partition_with_ties_is_certificate_only_with_unsettled_agents():
     assert (found.value, found.partner.tolist()) == (0, [2, 3, 0, 1])
 
 
-def test_ties_search_stops_at_given_bound():
+def test_blocking_pair_search_on_lists_with_ties_stops_at_given_bound():
     lists = random_lists(np.random.default_rng(10), 40, 200)
     found = fewest_with_ties(lists)
     assert found.value == 1 == len(found.finished), "the partition alone does not tell"
@@ -490,7 +490,7 @@ def test_partition_check_refuses_invalid_partition():
     assert not is_stable_partition(apart, [1, 0]), "the pair is not acceptable"
 
 
-def test_partition_bounds_round_up_for_both_goals():
+def test_bounds_from_stable_partition_round_up_for_perfect_and_any_matchings():
     partition = StablePartition(np.array([1, 2, 0, 3, 5, 4], dtype=np.int32))
     assert partition.parties == ((0, 1, 2), (3,), (4, 5))
     assert partition.odd_parties == ((0, 1, 2),)

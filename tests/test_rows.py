@@ -479,7 +479,7 @@ def test_refused_proof_is_deleted_and_row_is_not_certified(
     assert not out.exists()
 
 
-def test_result_with_refused_proof_stays_claimed_without_file_error(tmp_path: Path) -> None:
+def test_false_claim_of_result_has_no_proof_and_no_file_error(tmp_path: Path) -> None:
     instance, path = cotenant.read("colocation/tiny"), locate("colocation/tiny")
     result = cotenant.solve(instance, "minimum-regret")
     unstable = replace(result, solution=cotenant.solve(instance, "GR").solution, stored=None)

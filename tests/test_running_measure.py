@@ -101,7 +101,7 @@ def interrupted(store: Path, simulated: SimulatedMachine, runs: int) -> Summary:
     return measure(simulated_jobs(3), store, machine=simulated, progress=stop)
 
 
-def test_interrupted_round_continues_and_loses_one_run(tmp_path: Path) -> None:
+def test_interrupted_penalty_measurement_continues_round_and_loses_one_run(tmp_path: Path) -> None:
     store, simulated = tmp_path / "lab.db", machine()
     found = interrupted(store, simulated, 29)
     assert (found.stop, found.visits) == ("interrupted", 29)

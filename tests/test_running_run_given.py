@@ -444,7 +444,7 @@ def test_seats_are_halves_of_one_cache_with_whole_cores(two_sockets: Topology) -
     assert choose_seats(two_sockets, "0,4").shared == "memory"
 
 
-def test_machine_without_cache_facts_is_divided_by_packages(tmp_path: Path) -> None:
+def test_machine_with_unknown_caches_is_divided_by_processor_packages(tmp_path: Path) -> None:
     (tmp_path / "online").write_text("0-1\n")
     seats = choose_seats(replace(read_topology(tmp_path), allowed={0, 1}))
     assert (*seats.parts, seats.shared) == ((0,), (1,), "package")

@@ -110,7 +110,7 @@ def test_unfairness_is_omitted_without_work_or_with_too_many_organizations() -> 
         metrics(many, schedule, reading="x")
 
 
-def test_rule_study_distance_equals_unfairness_metric() -> None:
+def test_distance_in_study_of_scheduling_rules_equals_unfairness_metric() -> None:
     log = made_log()
     found = study(
         log,
@@ -387,7 +387,7 @@ def test_interrupted_scheduling_frontier_keeps_known_points(interrupt_at: Any) -
 
 @pytest.mark.slow
 @pytest.mark.parametrize("reading", ["figure", "definition"])
-def test_recorded_debts_equal_debts_of_truncated_instance(reading: Any) -> None:
+def test_recorded_debts_to_organizations_equal_debts_at_shorter_horizons(reading: Any) -> None:
     """What is owed looks only at the past, so cutting the instance at a time must not change what
     is owed by then.
     """

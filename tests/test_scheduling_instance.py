@@ -72,7 +72,7 @@ def flow_time(instance: Scheduling, start: np.ndarray) -> int:
     return -UTILITIES["flow-time"]([(s, p, 0) for s, p in rows if s >= 0], 14)
 
 
-def test_figure_2_utilities_equal_published_numbers() -> None:
+def test_figure_2_utilities_equal_numbers_of_skowron_and_rzadca() -> None:
     instance = figure_2()
     schedule = figure_2_schedule(instance)
     cotenant.check(instance, schedule)
@@ -85,7 +85,7 @@ def test_figure_2_utilities_equal_published_numbers() -> None:
     ("job", "start", "utility", "flow"), [(8, 9, +4, -1), (5, 5, -6, +1), (8, -1, -10, -14)],
     ids=["J9 at 9", "J6 one later", "J9 not at all"],
 )  # fmt: skip
-def test_figure_2_utility_changes_equal_published_numbers(
+def test_figure_2_utility_changes_equal_numbers_of_skowron_and_rzadca(
     job: int, start: int, utility: int, flow: int
 ) -> None:
     instance = figure_2()
@@ -227,7 +227,7 @@ def test_swf_window_splits_parallel_jobs_into_sequential_copies(trace: Path) -> 
     assert found.instance.total_machines == 6
 
 
-def test_warm_window_begins_with_running_then_waiting_jobs(trace: Path) -> None:
+def test_log_window_with_earlier_jobs_begins_with_running_then_waiting_jobs(trace: Path) -> None:
     found = window(read_swf(trace), Settings(begin=15, length=30, organizations=1, initial="warm"))
     # Job 1 has run 10 of its 20 s, job 2 waits since 4, job 4's start is not known, job 5 has two
     # processors.

@@ -388,7 +388,7 @@ def test_event_loop_counts_search_for_machines_as_work(monkeypatch: pytest.Monke
     assert slices.call_count > 10
 
 
-def test_interval_model_cuts_a_job_far_longer_than_the_horizon() -> None:
+def test_utility_optimum_with_job_far_longer_than_horizon_equals_that_with_cut_job() -> None:
     long = Scheduling(
         machines=[1, 1],
         organization=[0, 0, 1],
@@ -402,7 +402,7 @@ def test_interval_model_cuts_a_job_far_longer_than_the_horizon() -> None:
     assert values[0].bound == values[1].bound
 
 
-def test_ref_with_other_reading_or_utility_passes_recheck() -> None:
+def test_ref_schedule_by_definition_or_other_utility_passes_recheck() -> None:
     instance = made()
     for options in ({"reading": "definition"}, {"utility": "flow-time"}):
         assert recheck(instance, cotenant.solve(instance, "REF", **options)).broken == ()

@@ -263,7 +263,7 @@ def test_event_loop_in_slices_equals_one_run(reading: str, monkeypatch: pytest.M
     assert cut.values.tolist() == whole.values.tolist()
 
 
-def test_rule_simulation_of_eighty_organizations_is_feasible() -> None:
+def test_fair_share_simulation_of_eighty_organizations_is_feasible() -> None:
     rng = np.random.default_rng(0)
     instance = Scheduling(
         np.ones(80),
@@ -289,7 +289,7 @@ class EveryOrder(np.random.Generator):
 
 
 @pytest.mark.parametrize("options", [{}, {"reading": "figure"}, {"reading": "definition"}])
-def test_rand_over_all_orderings_has_zero_unfairness_in_its_own_reading(
+def test_rand_over_all_orderings_is_perfectly_fair_in_reading_of_ref_it_follows(
     options: dict[str, Any],
 ) -> None:
     unlike = 0

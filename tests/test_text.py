@@ -261,7 +261,7 @@ def raised() -> None:
     raise InvalidInstance("count", 0, "at least 1")
 
 
-def test_refused_compares_error_with_approved_message() -> None:
+def test_refused_test_helper_compares_error_with_approved_message() -> None:
     fails = pytest.raises(pytest.fail.Exception, match="not approved")
     with only(), fails, refused(InvalidInstance):
         raised()

@@ -380,7 +380,7 @@ def test_false_claim_of_infeasibility_is_detected(
         ("groups/tiny", "core", "result.metrics.blocking_groups", 1e-9),
     ],
 )  # fmt: skip
-def test_check_refuses_nearly_integer_count(
+def test_result_check_refuses_pair_server_or_group_counts_that_are_nearly_integer(
     name: str, method: str, place: str, value: float
 ) -> None:
     instance = cotenant.read(name)

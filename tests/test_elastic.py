@@ -7,7 +7,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from support.messages import refused
 from support.oracles.elastic import best_of_all
 from support.proved import proved, put
 from support.seeds import seeds
@@ -16,7 +15,6 @@ from support.strategies import elastic
 import cotenant
 from cotenant.analysis.elastic.rounds import play_rounds
 from cotenant.instances.elastic import Configured, Elastic, carried, elastic_csv, random
-from cotenant.instances.problem.errors import InvalidFile
 from cotenant.solvers import elastic as solver
 from cotenant.solvers.outcome import Clock, Status
 
@@ -107,18 +105,3 @@ def test_elastic_csv_with_utilities_or_curves_is_read(tmp_path: Path) -> None:
     assert found.workers.tolist() == [1, 2, 4, 1, 2, 4]
     assert found.utility[0] == pytest.approx([1, 2, 4, 2, 8**0.5, 4])
     assert found.count.tolist() == [3]
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        TABLE + "a,x,2,4\n", TABLE + "b,z,1,1\n", TABLE + "b,x,3,1\n", TABLE + "b,x,0,1\n",
-        TABLE + "b,x,1,-1\n", CURVES + "a,x,1,1,2\n", CURVES.replace("0.5", "1.5"),
-        "job,kind,devices\na,x,1\n",
-    ],
-)  # fmt: skip
-def test_invalid_elastic_csv_names_the_line(tmp_path: Path, text: str) -> None:
-    path = tmp_path / "jobs.csv"
-    path.write_text(text)
-    with refused(InvalidFile):
-        elastic_csv(path, devices="x:2,y:1")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from fractions import Fraction
 from typing import Any
@@ -50,6 +51,22 @@ def test_placement_filling_cards_exactly_is_feasible(count):
     check(TWO, Placement([count], [0]))
 
 
+def valid(drawn: range, make: Callable[[int], Packing]) -> Iterator[tuple[int, Packing]]:
+    """Seeds whose instance is valid, with the instance."""
+    for seed in drawn:
+        try:
+            given = make(seed)
+        except InvalidInstance:
+            continue
+        yield seed, given
+
+
+def few_types(drawn: range) -> Iterator[tuple[int, Packing]]:
+    """Seeds and instances of random cards of at most three types."""
+    made = valid(drawn, lambda seed: random_cards(np.random.default_rng(seed)))
+    return ((seed, given) for seed, given in made if given.types <= 3)
+
+
 @pytest.mark.parametrize("drawn", ranges(4000, 60, 400), ids=str)
 def test_packing_of_gpu_shares_on_cards_equals_enumeration(drawn):
     for seed in drawn:
@@ -69,13 +86,7 @@ def test_packing_of_gpu_shares_on_cards_equals_enumeration(drawn):
 @pytest.mark.slow
 @pytest.mark.parametrize("drawn", ranges(3_000, 12, 500), ids=str)
 def test_max_gpus_equals_enumerated_optimum(drawn):
-    for seed in drawn:
-        try:
-            given = random_cards(np.random.default_rng(seed))
-        except InvalidInstance:
-            continue
-        if given.types > 3:
-            continue
+    for seed, given in few_types(drawn):
         found = max_gpus(given, time_limit=60)
         check(given, found.solution)
         taken = int(found.solution.totals(given.types) @ units_taken(given))
@@ -121,11 +132,7 @@ def test_max_gpus_equals_per_server_program(seed):
 @pytest.mark.slow
 @pytest.mark.parametrize("drawn", ranges(400, 4, 100), ids=str)
 def test_packing_with_cards_equals_enumeration(drawn):
-    for seed in drawn:
-        try:
-            given = with_cards(state(50_000 + seed), seed)
-        except InvalidInstance:
-            continue
+    for seed, given in valid(drawn, lambda seed: with_cards(state(50_000 + seed), seed)):
         least = best(given)
         wanted = (None,) * 3 if least is None else (least.servers, least.cost, least.moves)
         methods = ("min-servers", "min-cost", "fewest-moves")
@@ -143,11 +150,7 @@ def test_packing_with_cards_equals_enumeration(drawn):
 
 @pytest.mark.parametrize("drawn", ranges(600, 2, 100), ids=str)
 def test_bounds_with_cards_are_valid(drawn):
-    for seed in drawn:
-        try:
-            given = with_cards(state(60_000 + seed), seed)
-        except InvalidInstance:
-            continue
+    for seed, given in valid(drawn, lambda seed: with_cards(state(60_000 + seed), seed)):
         if (least := best(given)) is None:
             continue
         for method, value in (("min-servers", least.servers), ("fewest-moves", least.moves)):
@@ -335,13 +338,7 @@ def test_max_gpus_proof_with_tree_closes_gap_left_by_price_bound(tmp_path):
 
 @pytest.mark.parametrize("drawn", ranges(3_000, 10, 300), ids=str)
 def test_verifier_program_of_cards_is_feasible_iff_gpu_count_is_below_optimum(drawn):
-    for seed in drawn:
-        try:
-            given = random_cards(np.random.default_rng(seed))
-        except InvalidInstance:
-            continue
-        if given.types > 3:
-            continue
+    for seed, given in few_types(drawn):
         best = int(most_cards(given) * units_there(given) / 100)
         checked = CheckedPacking(case_of(given), ruled=True)
         points = [has_point(cards_tree_program(checked, above)) for above in (best - 1, best)]

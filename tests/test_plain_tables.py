@@ -19,6 +19,7 @@ from cotenant.instances.accelerators.formats import accelerators_csv
 from cotenant.instances.admission.formats import admission_csv
 from cotenant.instances.colocation.formats import penalty_csv, slowdown_csv
 from cotenant.instances.colocation.pairs import pairs_csv, read_pairs
+from cotenant.instances.elastic import elastic_csv
 from cotenant.instances.groups.formats import curves_csv, groups_csv
 from cotenant.instances.market.formats import jobs_csv
 from cotenant.instances.market.profile import read_profile
@@ -26,6 +27,7 @@ from cotenant.instances.numa.formats import classes_csv
 from cotenant.instances.packing.csv_reader import vms_csv
 from cotenant.instances.problem import InvalidFile, InvalidOption
 from cotenant.instances.problem.tables import CsvTable, plain_form, plain_forms
+from cotenant.instances.quanta import quanta_csv
 from cotenant.instances.scheduling.formats import organizations_csv
 
 PAIRS = """service,beside,slowdown
@@ -116,6 +118,8 @@ CLASSES = {
     "classes": "class,share,service_mean,ht1,pcie,bandwidth\na,3,.01,1.2,2,100\nb,1,.02,1,1.5,50\n",
     "memories": "memory,share\n0,1\n3,3\n",
 }
+CONFIGURED = "job,kind,devices,utility\na,x,1,2\na,x,2,3\nb,y,1,1.5\n"
+CURVES = "job,kind,alone,efficiency,count\na,x,1,1,3\na,y,2,0.5,3\n"
 
 READ: list[tuple[Callable[..., Any], dict[str, str], dict[str, Any], dict[str, Any]]] = [
     (penalty_csv_of, {"x": "job,b,a\na,0.2,0.1\nb,0.4,0.3\n"}, {"copies": 2},
@@ -251,6 +255,13 @@ WRONG: list[tuple[Callable[[Path], object], dict[str, str]]] = [
     (curves_csv, {
         "curves": "job,pressure,penalty\na,0,0\n", "jobs": "job,pressure\na,1\nb,1\n",
     }),
+    *((lambda folder: elastic_csv(folder / "jobs.csv", devices="x:2,y:1"), {"jobs": text}) for text in (
+        *(f"{CONFIGURED}{row}\n" for row in ("a,x,2,4", "b,z,1,1", "b,x,3,1", "b,x,0,1", "b,x,1,-1")),
+        f"{CURVES}a,x,1,1,2\n", CURVES.replace("0.5", "1.5"), "job,kind,devices\na,x,1\n",
+    )),
+    *((lambda folder: quanta_csv(folder / "demands.csv", share=2), {"demands": text}) for text in (
+        "ann,3,0\nbob,1,4\n", "quantum,ann,bob\nmon,3,1\ntue,0,4\n",
+    )),
     *((profile_of, {"x": text}) for text in (
         "workload,cores,seconds\na,1,0\n", "workload,cores,seconds\na,1,1e308\na,4,1\n",
         "workload,cores\na,1\n", 'workload,"co\nres\n",seconds\na,1,1\n',

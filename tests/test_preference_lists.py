@@ -136,11 +136,22 @@ def test_perfect_lists_have_the_least_blocking_pairs_of_perfect_matchings() -> N
     assert min(seen.values()) > 2
 
 
-@pytest.mark.parametrize("text", ["a,[b,c\nb\nc\n", "a,b]\nb\n", "a,[b,[c]]\nb\nc\n", "a,b\na,b\n"])
-def test_invalid_preference_rows_are_refused_by_line(text: str, tmp_path: Path) -> None:
-    (tmp_path / "l.csv").write_text(text)
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        *(("l.csv", text) for text in (
+            "a,[b,c\nb\nc\n", "a,b]\nb\n", "a,[b,[c]]\nb\nc\n", "a,b\na,b\n",
+        )),
+        # rows without their agent, another number of agents, empty lists
+        *(("a.txt", text) for text in (
+            "3\n2 3\n3 1\n1 2\n", "5\n1: 2 3 4\n2: 3 1 4\n3: 1 2 4\n4: 1 2 3\n", "ann\nbob\n",
+        )),
+    ],
+)  # fmt: skip
+def test_invalid_preference_rows_are_refused_by_line(name: str, text: str, tmp_path: Path) -> None:
+    (tmp_path / name).write_text(text)
     with refused(InvalidFile):
-        preference_lists(tmp_path / "l.csv")
+        preference_lists(tmp_path / name)
 
 
 @pytest.mark.parametrize("number", numbers(2_000, 8))
@@ -335,17 +346,6 @@ def test_preference_lists_in_plain_text_are_read_with_any_separator(tmp_path, fo
     assert read.names == ("1", "2", "3", "4")
     expected = from_lists({row[0]: list(row[1:]) for row in rows})
     assert np.array_equal(read.penalty, expected.penalty)
-
-
-@pytest.mark.parametrize(
-    "text",
-    ["3\n2 3\n3 1\n1 2\n", "5\n1: 2 3 4\n2: 3 1 4\n3: 1 2 4\n4: 1 2 3\n", "ann\nbob\n"],
-    ids=["rows without their agent", "another number of agents", "empty lists"],
-)
-def test_plain_text_without_valid_lists_is_refused(tmp_path, text):
-    (tmp_path / "a.txt").write_text(text)
-    with refused(InvalidFile):
-        preference_lists(tmp_path / "a.txt")
 
 
 FIG_5_ORDER = [[0, 1, 2], [2, 0, 1], [0, 1, 2]]

@@ -19,7 +19,6 @@ from support.strategies import quanta
 import cotenant
 from cotenant.analysis.quanta.metrics import metrics
 from cotenant.baselines.quanta import karma, max_min, strict
-from cotenant.instances.problem.errors import InvalidFile
 from cotenant.instances.quanta import Quanta, Slices, bursty, quanta_csv
 from cotenant.models.quanta import least_total_program
 from cotenant.solvers.engines import solve_program
@@ -224,14 +223,6 @@ def test_quanta_read_from_csv_get_strict_shares(tmp_path: Path) -> None:
     read = quanta_csv(table, share=2)
     assert (read.demand.tolist(), read.names) == ([[3, 0], [1, 4]], ("ann", "bob"))
     assert strict(read).slices.tolist() == [[2, 0], [1, 2]]
-
-
-@pytest.mark.parametrize("text", ["ann,3,0\nbob,1,4\n", "quantum,ann,bob\nmon,3,1\ntue,0,4\n"])
-def test_quanta_csv_without_header_user_is_refused(tmp_path: Path, text: str) -> None:
-    table = tmp_path / "demands.csv"
-    table.write_text(text)
-    with refused(InvalidFile):
-        quanta_csv(table, share=2)
 
 
 def test_quanta_answer_without_slices_for_a_user_has_a_bound() -> None:

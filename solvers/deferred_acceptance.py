@@ -88,7 +88,7 @@ class Acceptance:
     log: tuple[Round, ...] = ()
 
     def partner(self) -> Integers:
-        """Receiver of each proposer, shape (P,), -1 for none; only for proposers of one unit."""
+        """Receiver (P,) of each proposer, -1 for none; an error if a proposer has several units."""
         if len(np.unique(self.proposer)) < len(self.proposer) or (self.units > 1).any():
             raise InvalidOption(
                 "a proposer holds more than one unit; read proposer, receiver and units "

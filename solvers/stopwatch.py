@@ -138,8 +138,8 @@ class Starting:
 
     @classmethod
     def _arm(cls) -> None:
-        """Start the timer that prints the notice, in the middle of a long call too; not in the
-        process of a watcher, whose output is not shown.
+        """Start the timer that prints, even in the middle of a long call, that libraries are
+        loading. Not in a child process, whose output is not shown.
         """
         if cls._said or not cls._what or not cls._threads or stopwatch().watcher is not None:
             return

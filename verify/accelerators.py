@@ -216,7 +216,7 @@ class Shares:
         return [r * weight / w for r, weight, w in each]
 
     def of_entities(self) -> list[Fraction]:
-        """Steps a second of each type that count as 1 in the fairness of entities: those of
+        """Throughput of each type that counts as 1 when entities share fairly. It is that of
         `entitled` times the entity's weight over the total weight of its jobs.
         """
         owners = wholes(self.document.get("entity"), "entity", len(self.types), 0)
@@ -364,12 +364,12 @@ def finish_time(case: ProofCase) -> list[CheckedLevel]:
 def _levels(
     case: ProofCase, given: Shares, unit: list[Fraction], in_order: bool
 ) -> list[CheckedLevel]:
-    """Check levels of types: each maximizes the least throughput of the types after earlier levels.
-    If no job of this level's types, or of earlier ones, has less than in the answer, then no job of
-    this level has more than the bound. The first level is also bounded by the total price, as the
-    least of all jobs. Jobs of different entities (not `in_order`) may stop together with different
-    throughputs: the bound is then the least of them times the largest factor by which one of them
-    can increase.
+    """Check the levels of a leximin answer: each maximizes the least throughput of the types that
+    are not on earlier levels. If no job of this level's types, or of earlier ones, has less than in
+    the answer, then no job of this level has more than the bound. The first level is also bounded
+    by the total price, as the least of all jobs. Jobs of different entities (not `in_order`) may
+    stop together with different throughputs: the bound is then the least of them times the largest
+    factor by which one of them can increase.
 
     If a job of type i had more, others than i of these types no less, then all were worth more than
     there is. If besides the types of later levels, and those of none, have no less than these here,

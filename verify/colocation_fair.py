@@ -1,4 +1,4 @@
-"""Colocation: slack of fair attribution, types against those of larger bandwidth."""
+"""Check of the slack of fair attribution: what a type loses more than one of larger bandwidth."""
 
 from fractions import Fraction
 
@@ -16,8 +16,8 @@ def bandwidths(given: Colocation) -> list[Fraction]:
 
 
 def slack_program(given: Colocation, band: list[Fraction], most: int) -> tuple[Program, Terms]:
-    """Integer program of the pairings whose slack is at most `most` / (penalty unit x least common
-    multiple of the types' agents), with its cost.
+    """Integer program of the pairings of at most a given slack of attribution, with its cost.
+    `most` is in 1 / (penalty unit x least common multiple of the types' numbers of agents).
     """
     partners = partners_of(given)
     program, column, alone, cost = pairing_program(given, partners)

@@ -101,7 +101,7 @@ def shown(value: Fraction | None) -> str:
 
 
 def _level(value: object, goal: list[str], checked: CheckedLevel) -> str:
-    """Return a sentence on what is proved of one level; refuse a claim that says more."""
+    """Sentence on what is proved of a lexicographic level; refuse the file if it claims more."""
     claim = fields(value, CLAIM, "epsilon", "a claim")
     (objective, sense), kind = goal, claim["claim_kind"]
     up = sense == "max"

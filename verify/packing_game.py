@@ -46,8 +46,8 @@ class Play:
         self.choices = [moves[c][1] for c in self.kinds]
 
     def moves(self, c: int) -> tuple[Fraction, list[tuple[Row, Fraction]]]:
-        """Combinations of VMs that a server of a class chooses among, sorted, each with skewness^2;
-        before them the utilization of the last of these (eq. 11).
+        """VM combinations that a server of class c chooses among, sorted, each with skewness^2.
+        Before them stands the least utilization of the last one, min(O) in equation 11.
         """
         given, rows = self.given, [(Row(), self.given.room[c])]
         for size, cap in zip(given.size, self.cap, strict=True):
@@ -97,7 +97,7 @@ class Play:
         return self.roots[value, k, bits]
 
     def around(self, worth: tuple[Powers, Fraction], bits: int) -> tuple[int, int]:
-        """Integer bounds, in units of 2^-bits, of v + skewness from powers of v and skewness^2."""
+        """Integer bounds, in 2^-bits, on unfairness v + skewness, which are given as powers."""
         powers, uneven = worth
         charge(4 * bits * len(powers) * self.over)
         sums = [powers[0]] * 2
@@ -109,7 +109,7 @@ class Play:
         return low + skewness, high + skewness + 2
 
     def less(self, one: tuple[Powers, Fraction], two: tuple[Powers, Fraction]) -> bool:
-        """Whether v + skewness of one choice in the packing game is less than that of another."""
+        """Whether unfairness v plus skewness is less for one choice of VMs than for another."""
         if one == two:
             return False
         for bits in (64, 4000):
@@ -132,7 +132,7 @@ class Play:
         return choices or [(nothing, idle, total)]
 
     def least(self) -> Fraction:
-        """Lower bound on every play: servers x v + the sum of skewness, roots rounded down."""
+        """Lower bound on disutility, servers x v + skewness, of all plays; roots rounded down."""
         sums = {(0,) * len(self.cap): 0}
         for turn in range(len(self.kinds)):
             after = dict[Row, int]()

@@ -42,7 +42,7 @@ class WorkLimit:
 
 
 def charge(steps: int) -> None:
-    """Count the work that follows, where a file can cause more steps than its length."""
+    """Deduct `steps` of work from the verifier's limit; refuse the file if it is exceeded."""
     WorkLimit.left -= steps
     if WorkLimit.left < 0:  # this is called often
         raise Refused("judging this takes longer than its patience allows (more: --patience N)")

@@ -170,8 +170,8 @@ class _Path:
             self.steps.append((own, times, height))
 
     def at(self, time: float) -> Floats:
-        """Throughput (T,) of a job of each type after a time of the common increase, in units of
-        the type's `unit`.
+        """Throughput (T,) of a job of each type once throughputs have increased together for
+        `time`. In units of the type's `unit`.
         """
         height = np.full(len(self.rate), time)
         for own, times, heights in self.steps:
@@ -289,8 +289,8 @@ class Filling:
         return np.asarray(worth > SAME * worth.sum())
 
     def _allowed(self, prices: Prices, path: _Path) -> float:
-        """Latest time of the increase at which all throughputs are worth no more than all devices
-        and time.
+        """Latest time of the common increase at which the throughputs, at these prices, are worth
+        no more than all devices and all time of the jobs.
         """
         worth = prices.step * self.instance.count * self.unit
         spare = most_worth(self.instance, prices)

@@ -132,8 +132,9 @@ class Mixes:
 
 
 class FixedMixes:
-    """Mixes of types near the best prices, and the types whose mixes a program decides: those
-    nearest to a tie, and later those for which another mix proves cheaper.
+    """Mixes of device kinds, one for each type, that are cheapest near the best prices. A program
+    decides for the types whose two best mixes cost nearly the same, and for those whose mix is no
+    longer the cheapest.
 
     Attributes
     ----------

@@ -163,8 +163,8 @@ def most_ratio(instance: Accelerators, prices: Prices, unit: Floats) -> float:
 
 
 def natural_rates(instance: Accelerators, unit: Floats) -> Floats:
-    """(T,) unit divided by a job's throughput in 1/n of the cluster, the largest scaled to 1:
-    program values are then near 1, and the engine's tolerances small.
+    """(T,) `unit` of each type divided by a job's throughput in an equal part of the cluster. The
+    largest is scaled to 1: program values are then near 1, and the engine's tolerances small.
     """
     part = np.where(instance.count > 0, unit / isolated_throughputs(instance), 0.0)
     return np.asarray(np.maximum(part / part.max(), LEAST_RATE))

@@ -171,8 +171,8 @@ class _Search:
 
 
 def _in_shares(program: LinearProgram, agents: int) -> tuple[LinearProgram, Floats]:
-    """Program in fractions of the agents, with columns above 1 in units of the largest count and
-    the objective per agent; and the unit of each column.
+    """Scaled program, and the unit of each column: columns that may exceed 1 are divided by the
+    largest, and the objective by the number of agents.
     """
     assert program.implied is not None
     large = program.upper > 1

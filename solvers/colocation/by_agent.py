@@ -98,8 +98,8 @@ class _ByAgent(Incumbent[Pairing, int]):
         return next(few for few in range(2 * pairs + 1) if few * (few - 1) // 2 >= pairs)
 
     def _decide(self) -> None:
-        """Decide by a program over types whether the bound on the agent objective is reached, and
-        minimize where that is undecided.
+        """Decide by a program over types whether the lower bound on `objective` (blocking agents,
+        or blocking pairs of one agent) is reached. If that stays undecided, minimize `objective`.
         """
         while self.open:
             limit = self.bound
@@ -116,7 +116,7 @@ class _ByAgent(Incumbent[Pairing, int]):
             self.raise_bound(limit + 1, "program over types", proof + "the program over types")
 
     def _cheapest(self) -> None:
-        """Minimize the penalty among all pairings whose agent objective is the least."""
+        """Minimize the penalty among pairings with the fewest blocking agents (or `minimax`)."""
         stop = self.stop
         answer = self._solved(self.value)
         if answer is not None and answer.bound is not None and self.penalty_bound is None:

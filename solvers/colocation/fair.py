@@ -126,8 +126,8 @@ class FairSearch:
             clock.note(self.slack, 0.0, "start")
 
     def run(self, routes: Sequence[Callable[[FairSearch], None]], at: float | None = None) -> None:
-        """Run the routes of one level of `fair`; the second level takes at most `penalty_seconds`
-        without a time limit.
+        """Run the routes of `fair` for the least slack or, at the slack `at`, for the least
+        penalty. The latter takes at most `penalty_seconds` without a time limit.
         """
         clock = self.clock
         if at is None and self.allowed is not None:

@@ -137,7 +137,7 @@ def _narrow(
 
 @compiled
 def _take_out(room: Ints, trail: Ints, state: Ints, a: int, k: int) -> None:
-    """Exclude the partner at rank k of type a: set its room to 0, recorded in `trail`."""
+    """Exclude the partner at rank k of type a: set `room[a, k]` to 0, with a note in `trail`."""
     trail[0, 0] += 1
     at = trail[0, 0]
     trail[at, 0] = a
@@ -150,7 +150,7 @@ def _take_out(room: Ints, trail: Ints, state: Ints, a: int, k: int) -> None:
 
 @compiled
 def _at_most(room: Ints, state: Ints, queue: Ints, waiting: Ints, at: int, a: int, k: int) -> None:
-    """Record that an agent of type a is at place k or a worse one; queue the type as entry `at`."""
+    """Note that an agent of type a gets the partner at place k or a worse; put a at `queue[at]`."""
     while state[HIGH, a] > k:
         state[HIGH, a] -= 1
         state[ROOM, a] += room[a, state[HIGH, a]]

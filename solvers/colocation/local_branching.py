@@ -1,5 +1,5 @@
-"""Linear relaxation of a pairing program, with a bound from its multipliers and a pairing near its
-point; and local branching for fair attribution: small programs over cheap pairs of types near it.
+"""Linear relaxation of a pairing program, with its dual bound and a pairing near its point. Also
+local branching for fair attribution: small programs over cheap pairs of types near the point.
 """
 
 from __future__ import annotations

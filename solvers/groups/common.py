@@ -106,8 +106,8 @@ def whole_prices(prices: Iterable[float]) -> list[int]:
 
 
 def greedy_number(instance: Groups, columns: Columns) -> Integers | None:
-    """Machines of each group (N,), the cheapest group for each job first; None if jobs are left
-    without a place.
+    """Number of machines of each group (N,), filled greedily by least cost per job. None if jobs
+    are left without a place.
     """
     size = (columns.members >= 0).sum(axis=1)
     empty = instance.seats[columns.where] - size
@@ -146,7 +146,7 @@ def forbidden(instance: Groups, members: Integers, where: Integers) -> npt.NDArr
 
 
 def machines_used(instance: Groups) -> tuple[Integers, Integers]:
-    """Classes by decreasing seats, and the number of machines of each that the jobs fill."""
+    """Machine classes by decreasing seats, and the machines of each that the jobs fill."""
     places = np.argsort(-instance.seats, kind="stable")
     number, left = [], instance.jobs
     for place in places.tolist():

@@ -133,7 +133,7 @@ class CoreSearch(Incumbent[Grouping, int]):
         return super().offer(answer, text)
 
     def report(self, text: str) -> None:
-        """Report progress in least alpha, or in blocking groups if an alpha is given."""
+        """Report progress of the search: the least alpha or, with alpha given, blocking groups."""
         if self.alpha is None:
             super().report(text)
         else:

@@ -137,7 +137,7 @@ def jacobian(scaled_market: ScaledMarket, at: Demand, damping: float = 0.0) -> U
 
 
 def _entries(scaled_market: ScaledMarket, at: Demand) -> tuple[Floats, Floats]:
-    """Entries (j,) of the vectors a and g of the users' rank-one blocks a g' in the matrix N."""
+    """Entries (j,) of two vectors of each user, whose product is its part of the `jacobian`."""
     work, fraction = scaled_market.work, scaled_market.fraction
     if scaled_market.starts is not None:
         from . import user_kernels

@@ -94,8 +94,8 @@ class _Level(NamedTuple):
 
 
 class _Rejected(NamedTuple):
-    """Cores of one user's jobs in a point that was rejected, and the exact ratio that they give: an
-    upper bound on its ratio unless some job has more cores.
+    """Cores of one user's jobs in a rejected point of a program, and their exact sharing ratio. The
+    user has no higher ratio unless some job of it has more cores.
     """
 
     user: int
@@ -191,8 +191,8 @@ class LevelSearch:
         return len(self._rejected) > before
 
     def _program(self, value: Fraction | None) -> tuple[CoreColumns, LinearProgram, Marks]:
-        """Build the program that raises the next level (`value` None), or counts the users that
-        stay at `value`.
+        """Build the program that raises the next level (`value` None), or that counts the users who
+        must stay at the ratio `value`.
         """
         columns, number = core_columns(self.market), len(self.ratios.users)
         builder = columns.builder

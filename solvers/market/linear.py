@@ -74,7 +74,7 @@ class UserBlocks:
         return self.diagonal + total_by(self.server, self.left * self.right, len(self.diagonal))
 
     def dense(self) -> Floats:
-        """Matrix N as a dense array (m, m)."""
+        """Matrix N, which the class stores in parts, as a dense array (m, m)."""
         from scipy.sparse import csr_array
 
         shape = (self.users, len(self.diagonal))

@@ -113,7 +113,7 @@ def reply(
 def jacobian(
     starts: Integers, server: Integers, work: Floats, fraction: Floats, price: Floats, bids: Floats
 ) -> tuple[Floats, Floats]:
-    """(j,) entries of both vectors of the users' rank-one blocks, as of `exchange.jacobian`."""
+    """Entries (j,) of two vectors of each user, whose product is its part of the Jacobian."""
     share, gain = np.empty(len(bids)), np.empty(len(bids))
     for user in range(len(starts) - 1):
         total = 0.0

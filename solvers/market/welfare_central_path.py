@@ -99,7 +99,7 @@ def welfare_bound(market: Market, worth: Floats) -> float:
 
 
 def raised(welfare: float, slack: float) -> float:
-    """Nash welfare times exp(slack); infinity, which is no bound, on overflow."""
+    """Bound on the Nash welfare: `slack` bounds the gap of its logarithm. Infinity on overflow."""
     with np.errstate(over="ignore"):
         return float(welfare * np.exp(slack))
 

@@ -1,1 +1,1 @@
-"""Refusal scheduling: compiled event simulation and fluid linear program."""
+"""Simulation of tasks that refuse remote cores (NUMA), and a linear program of their flow."""

@@ -96,8 +96,8 @@ def mean_error(values: Floats) -> float:
 
 
 def wait_error(wait: Floats, response: Floats) -> float:
-    """Half width of the interval of the mean waiting time; if none waited, a bound from three waits
-    in n (95 %) as long as the longest response.
+    """Half width of the 95 % confidence interval of the mean waiting time. If none of n tasks
+    waited, it is as if three of them had waited as long as the longest response.
     """
     if wait.any():
         return mean_error(wait)

@@ -48,9 +48,9 @@ class Server(NamedTuple):
 
 
 class Rules(NamedTuple):
-    """Rules of the simulation and its end: at the arrival of task `until` (and an empty queue, with
-    `drain`), or from arrival `watch_from` on when `stop_above` or more tasks wait, or fewer than
-    `stop_below`.
+    """Rules of a NUMA simulation, and when it ends: at the arrival of task `until` (with `drain`,
+    once the queue is empty too). From arrival `watch_from` on it also ends when `stop_above` or
+    more tasks wait, or fewer than `stop_below`.
     """
 
     limit: int

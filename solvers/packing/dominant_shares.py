@@ -321,7 +321,7 @@ def least_first(instance: Packing, placement: Placement) -> tuple[Fraction, ...]
 def sharing_enough(
     instance: Packing, placement: Placement, *, least_share: Share = 0.0
 ) -> tuple[()] | None:
-    """Return () if a placement gives every user `least_share` of `max_utilization`, or None."""
+    """Return () if every user has a dominant share of `least_share` in a placement, or None."""
     enough = (placement.totals(instance.types) >= vms_owed(instance, least_share)).all()
     return () if enough else None
 
@@ -405,7 +405,7 @@ class _Leximin:
         return best
 
     def _estimate(self, tables: list[Integers], reached: list[Fraction]) -> None:
-        """Offer the placement of a program in floats that maximizes the next share."""
+        """Maximize the next level's dominant share in floats; offer the placement that is found."""
         unit = np.zeros(self.instance.types)
         unit[self.users] = [float(self.unit[user] / self.smallest) for user in self.users]
         sums = [

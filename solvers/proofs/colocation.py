@@ -354,7 +354,7 @@ def _along(carried: Floats, instance: Colocation) -> list[int]:
 
 
 def _dual(given: CheckedColocation, hints: Multipliers, over: int | None = None) -> dict[str, Any]:
-    """Convert a matching's multipliers to a proof step over the instance's unit, or over 1."""
+    """Convert a matching's dual prices to a step: integers in 1/`GRID` unit, or in 1/`over`."""
     times = Fraction(over or given.unit * GRID, hints.over)
 
     def parts(number: float) -> int:

@@ -167,7 +167,7 @@ def best_attempt(
     enough: float,
     attempts: Iterable[tuple[int, bool]] = ATTEMPTS,
 ) -> Proof:
-    """Proof by the first attempt of an error of at most `enough`, else of the least error."""
+    """First attempted proof with an error of at most `enough`, else that of about the least."""
     best: Proof | None = None
     with suppress(KeyboardInterrupt):  # the best by then
         for digits, own in attempts:

@@ -430,8 +430,8 @@ def _best_tree(
     claimed: int | None,
     weaker_bound: Callable[[], int],
 ) -> Steps:
-    """Steps with the first tree that proves the claim, over classes or else over single servers if
-    these are few; else with a tree for the weaker bound of the aggregate program.
+    """Proof steps with the first tree that proves the claimed bound: over server classes, else over
+    single servers if these are few. Else the tree proves the weaker bound of the aggregate program.
     """
     steps, weaker = Steps(), Steps()
     with suppress(KeyboardInterrupt):  # what there is by then is proved

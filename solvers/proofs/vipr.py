@@ -140,7 +140,7 @@ class _Bounds:
         self._tree(iter(step["tree"]), iter(step.get("leaves", [])))
 
     def _sum(self, hint: list[int]) -> tuple[list[tuple[_Row, Fraction]], dict[int, int], int]:
-        """Rows of a hint, how often each is taken, the terms of their sum, and its right side."""
+        """Weighted sum of rows that a hint names: rows with weights, terms, right-hand side."""
         parts: dict[int, int] = {}
         for r, times in zip(hint[::2], hint[1::2], strict=True):
             parts[r] = parts.get(r, 0) + times

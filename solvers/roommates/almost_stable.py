@@ -223,8 +223,8 @@ class Improver:
             self.search.abandon()
 
     def _descend(self, deleted: list[Pair], most: int) -> Iterator[None]:
-        """Delete the smallest group of pairs that lowers the count, repeatedly, while at most
-        `most` deletions may suffice.
+        """Delete, again and again, the smallest group of pairs that lowers the number of odd
+        parties, while at most `most` deletions may suffice.
 
         Once no small group does, pairs that do not raise the count are deleted, until one lowers
         it.

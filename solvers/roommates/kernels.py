@@ -213,8 +213,8 @@ def _take_from_odd(lists: Lists, found: Partition, agent: int) -> None:
 def _close_party(
     lists: Lists, found: Partition, turn: Ints, size: int, proposed: Ints, mark: int
 ) -> bool:
-    """Turn the proposers of one cycle into an odd party with their targets as predecessors; return
-    False if they are none.
+    """Make the proposers of one cycle a party in which the predecessor of each is whom it proposes
+    to. Returns whether they form a party of an odd number.
     """
     for c in range(size):
         if proposed[turn[0, c]] == mark:
@@ -361,8 +361,8 @@ def _forget(lists: Lists, stack: Stack, depth: int, total: int) -> None:
 def _candidates(
     lists: Lists, stack: Stack, depth: int, limit: int, target: int, weight: int, work: Work
 ) -> tuple[int, int]:
-    """List the pairs of a node's partition that may be deleted; return their number, and that of
-    all pairs listed.
+    """List the pairs of a node's stable partition in the order in which to delete them. Returns how
+    many are to be tried, and how many there are with those kept in this subtree.
 
     An eager search wants those first that lower the count. To exhaust all, they had better come
     last, when the pairs whose own subtrees are small are already kept.

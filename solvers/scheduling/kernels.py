@@ -77,7 +77,7 @@ class Jobs(NamedTuple):
 
 
 class Coalitions(NamedTuple):
-    """Masks, rules, members and weights of the coalitions, by size; the wanted one is last."""
+    """Coalitions of organizations in order of size; the one whose schedule is wanted is last."""
 
     mask: Ints
     rule: Ints
@@ -302,7 +302,7 @@ def _change_lent(jobs: Jobs, state: State, machines: Machines, job: int, t: int,
 
 @compiled_without_counts
 def _rate_and_rest(jobs: Jobs, machines: Machines, job: int, kind: int) -> tuple[int, int]:
-    """Units of work that a job does per unit of time, and its remainder for a last unit of time."""
+    """Units of work that a job does per unit of time, and those left for its last unit of time."""
     if machines.related:
         return machines.speed[kind], jobs.processing[job] % machines.speed[kind]
     return machines.need[job], 0

@@ -1,5 +1,5 @@
-"""Clairvoyant optimum of schedules: most work, or most total utility, by the horizon; of those near
-given utilities, and the nearest of the efficient schedules.
+"""Optimal schedules by the horizon, all jobs known in advance: most work, or most total utility.
+Also the most among schedules near given utilities, and the efficient schedule nearest to them.
 """
 
 from __future__ import annotations
@@ -313,7 +313,7 @@ def distance(instance: Scheduling, schedule: Schedule, given: Integers) -> int:
 
 
 def worth_of(instance: Scheduling, schedule: Schedule, objective: Objective) -> int:
-    """Units of work, or total psi_sp, of a schedule by the horizon."""
+    """Total work in units, or total utility psi, of a schedule by the horizon."""
     value = job_psi if objective == "utility" else job_units
     return int(value(instance, schedule, instance.horizon).sum())
 

@@ -282,7 +282,7 @@ class Boxes:
         return best, ended
 
     def _key(self, value: float) -> int:
-        """Key of total counts at the last level that have the given variance."""
+        """Key of some total counts after the last move that have the given variance."""
         if value not in self.keys:
             size, stride = self.sizes()[-1], self.game.worths.stride
             point = np.unravel_index(np.argmax(self.ends[0] == value), size)
@@ -291,8 +291,8 @@ class Boxes:
 
 
 def _sheared(tables: list[Integers], kind: Integers, small: float) -> tuple[Integers, Integers]:
-    """Integer matrix of determinant 1 whose coordinates make boxes small, and its inverse, found by
-    adding multiples of one coordinate to another while it helps.
+    """Coordinates in which boxes of total counts are small: an integer matrix of determinant 1, and
+    its inverse. Multiples of one coordinate are added to another while that helps.
     """
     types = tables[0].shape[1]
     forward = back = np.eye(types, dtype=np.int64)

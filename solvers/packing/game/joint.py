@@ -152,8 +152,8 @@ def _built(game: Game, points: Integers, hint: list[Integers]) -> JointModel:
 
 
 def _deviations(game: Game) -> tuple[list[Integers], int]:
-    """Summands of eq. 5 (Xu and Yu) of each user by its number of VMs as integers, and their scale;
-    rounded down unless alpha is an integer and the numbers are small.
+    """Deviation of each user from fair shares by its number of VMs (equation 5 of Xu and Yu), as
+    integers, and their scale; rounded down unless alpha is an integer and the numbers are small.
     """
     worths, parts = game.worths, np.split(game.worths.deviation, game.worths.first[1:])
     power = worths.alpha - 1

@@ -278,8 +278,8 @@ def _tables(
     most: tuple[int, ...],
     inside: Fraction,
 ) -> tuple[list[Floats], list[npt.NDArray[np.object_]]]:
-    """Summands of eq. 5 (Xu and Yu) of each user by its number of VMs: as floats and, where they
-    are integers of bounded length, scaled by D^(alpha-1).
+    """Deviation of each user from fair shares by its number of VMs (equation 5 of Xu and Yu). In
+    floats; also scaled by D^(alpha-1), if those are integers of bounded length.
     """
     exact = inside.denominator == 1 and inside * scale.bit_length() <= LONGEST
     floats, wholes = [], []

@@ -159,7 +159,7 @@ class Blossoms:
         return mate
 
     def _at_rents(self) -> None:
-        """Find the rent at which as many agents are single as may be, with such a matching.
+        """Find the rent of single agents at which as many are single as allowed, and a matching.
 
         A matching costs a line over the rent, and the best one at a rent, less the rent of all who
         may be alone, is the lower hull of these lines. Its top is sought where the lowest line that

@@ -78,7 +78,7 @@ class Forest(NamedTuple):
 
 
 class Edges(NamedTuple):
-    """Considered pairs of each agent, and the heap of events of the algorithm.
+    """Pairs that the blossom algorithm considers, listed by agent, and the heap of its events.
 
     Event e < m: the slack of pair e becomes 0; m + b: blossom n + b runs out of weight.
     """

@@ -204,8 +204,8 @@ def _first_levels(table: Numbers, over: int, *, rational: bool, most: int = 99) 
 def _least_excess(
     excess: Numbers, free: list[list[int]], rational: bool
 ) -> tuple[int, Numbers, int, dict[int, int]]:
-    """Least epsilon of the free excesses, with the division, coalitions and dual weights that prove
-    it.
+    """Make the largest excess of a coalition least by changes `free` of the division. Returns it
+    (epsilon), the sum of the changes over a unit, and the weights of coalitions that prove it.
 
     A linear program in t and epsilon has the rows epsilon + t . free(S) >= excess(S). A basis is
     some of them as equations, and `inverse` over `unit` its inverse in integers.
@@ -260,7 +260,7 @@ def _least_excess(
 
 
 def _sums(shares: Numbers) -> Numbers:
-    """Sum over each coalition's members, shape (2^k,)."""
+    """Sum of the members' shares for each coalition, shape (2^k,) by bit mask."""
     sums = np.zeros(1, dtype=object)
     for share in shares:
         sums = np.concatenate([sums, sums + share])

@@ -1,4 +1,4 @@
-"""Equal rows of arrays."""
+"""Function that finds the distinct rows of an array."""
 
 from __future__ import annotations
 

@@ -118,7 +118,7 @@ class Incumbent(Generic[Found, Number]):
 
     @property
     def open(self) -> bool:
-        """Whether something is left to decide, and time to do it."""
+        """Whether value and bound still differ, and time is left."""
         return not self.closed and not self.clock.expired
 
     @contextmanager

@@ -157,7 +157,7 @@ def _hear(number: int, frame: FrameType | None) -> None:
 
 
 def install_handlers() -> None:
-    """Let both signals raise KeyboardInterrupt in the command line; ignored signals stay ignored.
+    """Let SIGINT and SIGTERM raise KeyboardInterrupt in the command line, unless ignored.
 
     Python swallows what is raised while it frees an object and prints it as an exception that was
     ignored: an interrupt that this befalls is sent once more instead.

@@ -11,7 +11,7 @@ _call = CPUDispatcher.__call__
 
 
 class Inner(CPUDispatcher):
-    """Kernel as called by other kernels."""
+    """Compiled function in the form that other compiled functions call."""
 
     def get_call_template(self, args: Any, kws: Any) -> Any:
         """Argument types of a call; literal constants and small integers are widened to avoid

@@ -144,8 +144,8 @@ def _reply(replies: Callable[[Floats], tuple[Any, Any]], price: Floats) -> Reply
 
 
 class _Cuts:
-    """Cutting-plane program: least capacity . y + sum of g over prices y and gains g, subject to
-    the cuts g_k + use . y >= gain + use . price, in scaled units.
+    """Cutting-plane program over resource prices y and gains g of groups, in scaled units. It
+    minimizes capacity . y + sum of g, with cuts g_k + use . y >= gain + use . price.
     """
 
     def __init__(self, capacity: Floats, most: Floats, groups: int, unit: float) -> None:
@@ -158,7 +158,7 @@ class _Cuts:
         self.weights = list[tuple[float, int, int]]()
 
     def add(self, index: int, reply: Reply) -> None:
-        """Add the cuts of a reply that the last optimum violates."""
+        """Add a cut for each group whose reply to the prices the last optimum violates."""
         right = reply.gain + reply.use @ reply.price
         for group in np.flatnonzero(right > reply.use @ self.price + self.gain).tolist():
             columns = np.append(np.arange(len(self.price)), len(self.price) + group)

@@ -78,11 +78,11 @@ class Shares:
             self._answer(fields(case.witness, "over shares", what="the answer"))
 
     def rows(self, name: str, length: int) -> list[object]:
-        """Field of the instance that is a list, one row a type."""
+        """Return the named field of the instance, which must be a list of `length` rows."""
         return listed(self.document[name], name, length)
 
     def numbers(self, name: str, usual: int) -> list[Fraction]:
-        """Field of the instance with a number for each type, or each kind of device."""
+        """Read the named field of the instance: a number for each type, or kind of device."""
         length = len(self.kinds if name == "device_cost" else self.types)
         if self.document.get(name) is None:
             return [Fraction(usual)] * length
@@ -166,9 +166,9 @@ class Shares:
     def completed(
         self, step: Step, need: list[Fraction], gain: list[Fraction] | None = None, money: int = 0
     ) -> Step:
-        """Complete a step that has prices of devices alone by prices of jobs' time and the worth of
-        a step a second of each type: the marginal cost of a step beyond a job's `need` (0 without
-        need), and at least `gain`. `worth` checks this choice.
+        """Complete a proof step that gives prices of devices alone. Added are prices of jobs' time,
+        and the worth of one step a second of each type: the marginal cost of a step beyond the
+        type's `need` (0 without need), and at least its `gain`. `worth` checks this choice.
         """
         if "worth" in step:
             return step
@@ -254,8 +254,8 @@ class Shares:
 
 
 class _Spare:
-    """Total price of all devices less what the jobs on the levels so far use of it. Only for jobs
-    that run alone; a type of a later level adds the price of its jobs' time then.
+    """Price of all devices that is left after jobs of earlier levels have used their part. Only for
+    jobs that run alone; a type of a later level adds the price of its jobs' time then.
     """
 
     def __init__(self, given: Shares) -> None:
@@ -286,8 +286,8 @@ class _Spare:
 
 
 def _next_cost(points: list[tuple[float, float]], need: float) -> float:
-    """Marginal cost of a step beyond `need` for a job that divides its time among points (steps,
-    cost) at least cost: the right slope of their lower hull, or the left slope at its end.
+    """Marginal cost of a step beyond `need`, of the cheapest mix of points (steps, cost). It is the
+    right slope of their lower hull, or the left slope at its end.
     """
     need = min(need, max(points)[0])
     above, below = ([p for p in points if (p[0] >= need) is more] for more in (True, False))
@@ -302,8 +302,8 @@ def _next_cost(points: list[tuple[float, float]], need: float) -> float:
 
 
 def _ratio(case: ProofCase, given: Shares, unit: list[Fraction]) -> CheckedLevel:
-    """Check the maximum of the least ratio of a job's throughput to its unit; its bound is the
-    price of all devices over that of a ratio of 1.
+    """Check the maximum of the least ratio, where a job's ratio is its throughput over its `unit`.
+    The bound is the price of all devices over the price of a ratio of 1 for every job.
     """
     level = CheckedLevel()
     if case.witness is not None:

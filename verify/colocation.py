@@ -82,8 +82,8 @@ def mean_bound(given: Colocation, step: Step) -> Fraction:
 
 
 def no_pairing(given: Colocation, steps: list[object]) -> bool:
-    """Whether a step "infeasible" proves that no pairing exists: at weights 0 it would cost more
-    than 0.
+    """Whether a proof step "infeasible" shows that no pairing exists: its prices bound the cost of
+    a pairing above 0 even if all pairs are free.
     """
     named = [s for s in steps if isinstance(s, dict) and s.get("kind") == "infeasible"]
     read = (step_of(step, infeasible="over prices rent sets")[1] for step in named)

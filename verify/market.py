@@ -105,7 +105,7 @@ class Market:
         return rest, slope
 
     def most(self, rest: list[int], slope: list[int]) -> int:
-        """Upper bound of inequality (2), rounded up; `rest` and `slope` include users' weights."""
+        """Upper bound (2) of this file on the weighted sum of utilities, from weighted tangents."""
         top = [0] * len(self.capacity)
         for server, number in zip(self.server, slope, strict=True):
             top[server] = max(top[server], number)
@@ -152,8 +152,8 @@ def market_equilibrium(case: ProofCase) -> list[CheckedLevel]:
 
 
 def market_utilitarian(case: ProofCase) -> list[CheckedLevel]:
-    """Check the maximum total utility: by inequality (2) at weights 1, or of whole cores by a price
-    of one more core.
+    """Check the maximum total utility of an allocation. The bound is by inequality (2) of this file
+    at weights 1, or for whole cores by a price of one more core.
 
     The gains by one core more fall. Let p be the largest next gain on a server. At p a core no job
     is worth more, less what it pays, than with its own x cores, but by (p - its last gain) for each
@@ -237,7 +237,7 @@ Box = tuple[list[int], list[int]]
 
 
 class Boxes:
-    """Integer cores within a box (bounds of each job), and the ratios of the answer.
+    """Allocations in integer cores whose cores of each job lie between two bounds (the box).
 
     What is asked are conditions (below, goals, above): at most `below` users miss their goal, which
     is to be at it or, if so, above. Ratios are u_i / b_i, b_i what C B_i / sum B of all is worth.
@@ -286,7 +286,7 @@ class Boxes:
         return utility > goal or (utility == goal and not above)
 
     def squeeze(self, least: list[int], most: list[int], conditions: Conditions) -> bool:
-        """Tighten a box to the answers that meet the conditions; return whether any may be left.
+        """Tighten a box to allocations that meet conditions on users' utilities; False if none do.
 
         A job cannot have more than the least of the others leaves of its server. Where as many
         users as may, with the most they can have, miss a goal, all others need it: each job then
@@ -324,8 +324,8 @@ class Boxes:
                 return True
 
     def leaves(self, nodes: object, goals: Conditions) -> list[tuple[object, Box]]:
-        """Open leaves of a tree of boxes, where the node [job, at] splits a box at `at` cores, the
-        lower part first, and [] is a leaf that propagation by `squeeze` shows to be empty.
+        """Open leaves of a tree of boxes, with their boxes. A node [job, at] splits a box at `at`
+        cores, the lower part first; [] is a leaf that `squeeze` shows to be empty.
         """
         stack, left = [self.root()], list[tuple[object, Box]]()
         for node in listed(nodes, "nodes"):
@@ -358,7 +358,7 @@ class Boxes:
         return [(below, self.goals(ratio), above) for below, ratio, above in levels]
 
     def goals(self, ratio: Fraction) -> dict[int, tuple[Fraction, int]]:
-        """Goal of each user, its utility at a ratio, and its floor in the units of the tables."""
+        """Utility of each user at a sharing ratio, as a fraction and rounded down as an integer."""
         charge(30 * len(self.worth))
         return {i: (ratio * b, ratio * b * self.market.unit // 1) for i, b in self.worth.items()}
 

@@ -32,8 +32,8 @@ class Shares:
         return self.patterns
 
     def program(self, level: int) -> Program:
-        """Integer program of the placements whose sorted shares are no less than the answer's
-        before a level, and larger at it.
+        """Integer program of the placements that beat the answer by the share at position `level`
+        of the sorted shares, and are no worse at the positions before.
 
         Columns: how often each maximal filling is taken by the servers of a class, which may hold
         more than is wanted; and for each of these conditions and each user, whether it misses it.

@@ -22,9 +22,9 @@ from .reading import amount, charge, common, fields, listed, product, rationals,
 def bounds(
     demand: list[list[int]], capacity: int, totals: list[Fraction]
 ) -> tuple[Fraction, int | None]:
-    """Upper bound on the least total, by (1), and on the sum of log totals less the answer's, by
-    (3), in units of 1 / GRID, rounded up; None where a total is 0. Each user is a row of `demand`
-    with some demand.
+    """Upper bounds on the least user's total of slices, and on the sum of the totals' logarithms.
+    The first is by (1) of this file; the second by (3), less the answer's sum, in units of 1 /
+    GRID, rounded up, and None where a total is 0. Each user is a row of `demand` with some demand.
     """
     left, used, positive = [capacity] * len(demand[0]), 0, min(totals) > 0
     least, excess = Fraction(capacity * len(left)), -len(demand) * GRID

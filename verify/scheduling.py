@@ -234,7 +234,7 @@ class Shapley:
                 self.serve(coalition, t, one)
 
     def serve(self, coalition: int, t: int, one: int) -> None:
-        """Start waiting jobs of a coalition at time t; `one` encodes that time, see `digits`."""
+        """Start waiting jobs of a coalition at time t; `one` is `digits` of that time alone."""
         heads, members, first = self.heads, self.members[coalition], coalition * self.size
         waiting = [u for u in members if heads[first + u] < self.come[u]]
         if not waiting:

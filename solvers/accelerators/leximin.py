@@ -141,8 +141,8 @@ class _Level(NamedTuple):
 
 
 class _Path:
-    """Throughputs of the types as a function of the time of their common increase, each at most its
-    cap (T,).
+    """Throughputs (T,) of the types while all grow together, as a function of a common time. Each
+    stops at its cap.
 
     Attributes
     ----------
@@ -261,8 +261,8 @@ class Filling:
             self.time, self.frozen = self.time + time, self.frozen | full | stopped
 
     def _add(self, types: Integers, prices: Prices, time: float) -> None:
-        """Add a level of types that reached their maximum at a time, or extend the last level if
-        its time is the same.
+        """Add a level: the types whose throughput reached its maximum when all had grown for
+        `time`. The last level is extended if its time is the same.
         """
         if not self.levels or time > self.levels[-1].time * (1 + SAME):
             self.levels.append(_Level([], [], time))
@@ -280,8 +280,8 @@ class Filling:
         return fastest
 
     def _used_up(self, earlier: Prices) -> Booleans:
-        """Whether the devices of each kind (D,) are used up, which a positive price shows; none are
-        with space sharing, where a job may run beside another that pays.
+        """Whether the devices of each kind (D,) are used up, which a positive price shows. With
+        space sharing the answer is no for all, since a job may run beside another that pays.
         """
         if self.instance.together is not None:
             return np.zeros(len(earlier.device), dtype=bool)

@@ -165,7 +165,7 @@ class FixedMixes:
         self.again = False
 
     def _least(self, clock: Clock) -> Floats:
-        """Dual prices (D,) of devices, with rent, for the program that minimizes cost less gain."""
+        """Dual prices (D,) of devices, rent included, where jobs' cost less gain is minimized."""
         mixes = Mixes(self.instance, self.floor, self.gain)
         dearest = np.append(self.rent, (mixes.worth / mixes.workers).max())
         most = np.full(len(self.rent), DEAR * (dearest.max() or 1.0))
@@ -175,7 +175,7 @@ class FixedMixes:
         ).price  # fmt: skip
 
     def _most(self, clock: Clock, start: Floats | None) -> Floats:
-        """Set `theta` to its largest value by Newton's method from above; return prices there."""
+        """Maximize the common growth `theta` of throughputs by Newton's method; return prices."""
         instance, most = self.instance, 1 / self.devices
         with np.errstate(divide="ignore", invalid="ignore"):
             tops = np.where(self.rate > 0, (instance.alone.max(1) - self.floor) / self.rate, np.inf)
@@ -208,7 +208,7 @@ class FixedMixes:
         return 1 / self.devices if self.at_most.any() else price
 
     def uses(self) -> Floats:
-        """(2, D) devices of the fixed mixes: at theta 0, and per 1 of theta."""
+        """(2, D) devices that types with a fixed mix use: a constant, and more per `theta`."""
         first, second = self.mixes.first[self.mix], self.mixes.second[self.mix]
         rows, fixed = self.mixes.rows, ~self.free
         use = self.mixes.devices(self.mix, self.count * fixed)
@@ -234,8 +234,8 @@ class FixedMixes:
         self.free |= worse
 
     def enlarge(self) -> bool:
-        """Free four times as many types, because the fixed mixes use too many devices; return False
-        if all types were free already.
+        """Let the program place four times as many types, because those with a fixed mix use too
+        many devices. Returns False if it placed all types already.
         """
         more = not self.free.all()
         self.free[self.order[: 4 * int(self.free.sum())]] = True

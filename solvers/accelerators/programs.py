@@ -89,7 +89,7 @@ def most_worth(instance: Accelerators, prices: Prices) -> float:
 
 
 def solved(instance: Accelerators, terms: Terms, clock: Clock) -> Optimum:
-    """Solve a program of time shares, with fixed mixes for most types where there are many."""
+    """Solve a program of time shares, with most types' mixes of devices fixed if types are many."""
     unit, floor, rate, *_ = terms
     # 1. of many types that run alone most have the mix that is cheapest at the best prices
     many = instance.together is None and instance.types > SMALL and not clock.expired
@@ -115,7 +115,7 @@ def solved(instance: Accelerators, terms: Terms, clock: Clock) -> Optimum:
 def _solved(
     instance: Accelerators, terms: Terms, clock: Clock, fixed: FixedMixes | None
 ) -> Optimum:
-    """Solve the program in which some types have fixed mixes, and place the others."""
+    """Solve the program of time shares while some types keep a fixed mix of kinds of device."""
     unit, floor, rate, gain, rent, _ = terms
     cost, (first, second, device, one, two, workers) = None, instance.placements
     if rate is None:
@@ -157,7 +157,7 @@ def least_ratio(instance: Accelerators, solution: TimeShares, unit: Floats) -> f
 
 
 def most_ratio(instance: Accelerators, prices: Prices, unit: Floats) -> float:
-    """Upper bound on the least ratio: the total price over the price of a ratio of 1 for all."""
+    """Upper bound on the least ratio of throughput to `unit`, from the prices of all devices."""
     worth = math.fsum(prices.step * instance.count * unit)
     return most_worth(instance, prices) / (worth * (1 - ROUNDING)) if worth > 0 else np.inf
 

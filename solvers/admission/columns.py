@@ -245,7 +245,7 @@ class ColumnGeneration:
         return found, top, whole
 
     def _total(self, price: Floats, top: Floats) -> float:
-        """Bound on total speed by job prices and bounds by kind of VM on a set beyond its price."""
+        """Upper bound on total speed by job prices and each kind of VM's `top` beyond them."""
         return float(price.sum() + self._right[: len(self._kinds)] @ top)
 
     def _margins(self, k: int, price: Floats) -> tuple[float, Floats]:
@@ -258,8 +258,8 @@ class ColumnGeneration:
         ), margin
 
     def _lines(self, price: Floats) -> Floats:
-        """(kinds,) largest worth of a column of each kind beyond its price, at least 0 (the empty
-        set).
+        """(kinds,) largest worth beyond its price of a set of jobs on one VM, by kind of VM; at
+        least 0.
         """
         line = np.zeros(len(self._kinds))
         if self._worth:

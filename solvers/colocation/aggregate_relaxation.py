@@ -36,7 +36,7 @@ from ..routes import Routed
 
 @dataclass(frozen=True)
 class ShareLimits(Routed):
-    """Parameters that decide which programs are first solved in fractions of the agents.
+    """Limits that decide which programs are first solved with fractional numbers of agents.
 
     Attributes
     ----------

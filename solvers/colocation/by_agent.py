@@ -50,7 +50,7 @@ def fewest_by_agent(
 
 
 class _ByAgent(Incumbent[Pairing, int]):
-    """State of `fewest_by_agent`: incumbent, and bounds on agent objective and mean penalty."""
+    """State of `fewest_by_agent`: incumbent, bounds on its objective and on the mean penalty."""
 
     best: Pairing
 
@@ -143,7 +143,7 @@ class _ByAgent(Incumbent[Pairing, int]):
         return answer
 
     def outcome(self) -> Outcome:
-        """Outcome with the levels of its objective and of the penalty in its certificate."""
+        """Outcome whose certificate states the objective and the penalty, each with its bound."""
         bound, penalty = self.penalty_bound, mean_penalty(self.instance, self.best)
         if bound is None:
             bound = least_penalty_bound(self.instance, self.clock.left, start=self.best)

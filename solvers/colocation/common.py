@@ -75,7 +75,7 @@ class Blocking:
         validate_alpha(self.alpha, self.mode)
 
     def pairs(self, instance: Colocation, pairing: Pairing) -> BlockingPairs:
-        """Blocking pairs of a pairing by this definition, counted, and listed by type."""
+        """Blocking pairs of a pairing at this alpha and uncertainty: number, and list by type."""
         return blocking_pairs(instance, pairing, self.alpha, self.mode, self.uncertainty)
 
     def count(self, instance: Colocation, pairing: Pairing) -> int:
@@ -119,7 +119,7 @@ class Blocking:
 
     @property
     def facts(self) -> dict[str, Any]:
-        """Alpha and its mode, as facts of a certificate."""
+        """Entries of a certificate that state alpha and how it is measured."""
         return {"alpha": self.alpha, "alpha_mode": self.mode}
 
 
@@ -258,7 +258,7 @@ def outcome(
     clock: Clock,
     objective: str = "penalty",
 ) -> Outcome:
-    """Checked outcome of a pairing."""
+    """Outcome of a method, after a check that its pairing is feasible."""
     if pairing is not None:
         check(instance, pairing)
     return conclude(

@@ -21,8 +21,8 @@ def _move(
     a: int, old: int, new: int, m: int,
     willing: Integers, place: Integers, size: Integers, own: Booleans,
 ) -> int:  # fmt: skip
-    """Move m agents of type a from one partner to another in `willing`; return the change of
-    blocking pairs.
+    """Move m agents of type a from partners of type `old` to partners of type `new`, and update
+    `willing`. Returns the change of the number of blocking pairs.
     """
     before, after = place[a, old], place[a, new]
     change = 0
@@ -84,8 +84,8 @@ def _add(a: int, b: int, m: int, number: Integers, cell: Integers, at: Integers,
 @compiled
 def _rival(a: int, b: int, number: Integers, willing: Integers, place: Integers, size: Integers,
     own: Booleans) -> tuple[int, int]:  # fmt: skip
-    """Random pair c-d such that agents of a (beside b) and of c (beside d) block; -1 if none is
-    drawn.
+    """Draw a pair of types c-d at random such that an agent of type a beside b and one of type c
+    beside d block. Returns -1 twice if none is drawn.
     """
     types, before = len(number), place[a, b]
     rivals, c = 0, -1
@@ -112,8 +112,8 @@ def anneal(
     place: Integers, size: Integers, own: Booleans, allowed: Booleans,
     steps: int, hot: float, cold: float, enough: int, seed: int,
 ) -> tuple[int, int]:  # fmt: skip
-    """Simulated annealing that changes `number` and `willing` in place, with temperatures from hot
-    to cold.
+    """Simulated annealing of a pairing for the fewest blocking pairs, with temperatures from `hot`
+    to `cold`. It changes `number` and `willing` in place.
 
     `best` takes the pairing of fewest blocking pairs met, where they are fewer than `least`; the
     search ends when they are `enough`. Returns the blocking pairs of `number`, and of `best`.

@@ -254,8 +254,8 @@ class FairSearch:
         self.stop = answer.stop
 
     def outcome(self) -> Outcome:
-        """Outcome with the levels of slack and of penalty in its certificate; with an allowance, a
-        pairing within it, or bounds on the least slack.
+        """Outcome of the search, whose certificate gives value and bound of slack and of penalty.
+        Where a slack is allowed, it is a pairing within it, or bounds on the least slack.
         """
         value, bound = mean_penalty(self.instance, self.best), self.penalty_bound
         # 1. of a pairing within the allowance the penalty is the objective
@@ -310,7 +310,7 @@ def approach(search: FairSearch) -> None:
 
 
 def try_slack(search: FairSearch) -> None:
-    """If time is limited and the program small: pair types anew, then solve it for a short time."""
+    """Lower the slack for a short time by new pairs and a small program, if time is limited."""
     if search.program is None or search.large or search.clock.left is None:
         return
     search.improve(search.clock.time_slice(search.limits.short))
@@ -345,7 +345,7 @@ def relax_penalty(search: FairSearch) -> None:
 
 
 def try_penalty(search: FairSearch) -> None:
-    """Solve a small program of least penalty for a short time: mostly that is enough."""
+    """Solve the program of least penalty for a short time, if it is small."""
     if not search.large:  # what is near the relaxation already waits for its search
         search.solve(parts=search.limits.first_try)
 

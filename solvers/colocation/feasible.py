@@ -243,7 +243,7 @@ def _run(
     engine: EngineName = "highs",
     start: Pairing | None = None,
 ) -> EngineAnswer:
-    """Solve a program within the clock's time and `_UNDECIDED` seconds; may be interrupted."""
+    """Solve a pairing program within the clock's time, at most `_UNDECIDED` seconds."""
     large = program.program.columns > PROGRAM_LIMITS.keeps_time
     answer = run(program, clock, engine=engine, start=start, most=_UNDECIDED, apart=large)
     raise_if_interrupted(answer.stop)

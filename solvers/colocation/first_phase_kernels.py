@@ -73,7 +73,7 @@ def _begin(state: Ints, queue: Ints, waiting: Ints) -> None:
 
 @compiled
 def _at_most_one(room: Ints, size: Ints, count: Ints, p: int, q: int) -> bool:
-    """Return whether at most one agent of p must prefer q, or at most one of q must prefer p."""
+    """Return whether at most one agent of type p must prefer q to its partner, and vice versa."""
     here, there = 0, 0
     for k in range(room.shape[1]):
         if k >= size[p, q]:

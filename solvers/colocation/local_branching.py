@@ -112,7 +112,7 @@ def rounded(instance: Colocation, program: PairingProgram, point: Floats) -> Pai
 
 
 class LocalBranching(Incumbent[Pairing, float]):
-    """Incumbent within a slack, and the small programs near the relaxation.
+    """Search for the least penalty within a slack by small programs near the relaxation.
 
     Parameters
     ----------
@@ -177,7 +177,7 @@ class LocalBranching(Incumbent[Pairing, float]):
             last = self.clock.seconds if self.value < before else last
 
     def _cheap(self, per_type: float) -> Booleans:
-        """Whether each column is among the `per_type` cheapest for each present type."""
+        """Mark the columns of least reduced cost, on average `per_type` for each present type."""
         return np.asarray(self.order < per_type * len(self.instance.present))
 
     def _moved(self, rng: np.random.Generator) -> Floats:

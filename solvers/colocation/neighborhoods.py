@@ -124,8 +124,8 @@ def _part(
 
 
 def _limits(bandwidth: Floats, mean: Floats, at: Floats) -> tuple[Floats, Floats]:
-    """For each bandwidth, the largest mean penalty of lower ones and the smallest of higher
-    ones.
+    """Largest mean penalty of the types of lower bandwidth, and smallest of those of higher
+    bandwidth, for each bandwidth in `at`.
     """
     order = np.argsort(bandwidth, kind="stable")
     highest = np.append(-np.inf, np.maximum.accumulate(mean[order]))

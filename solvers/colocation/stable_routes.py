@@ -225,8 +225,8 @@ class StableSearch(Incumbent[Pairing, int]):
     def find_stable(
         self, instance: Colocation, seconds: float | None, text: str = FEW_PAIRS
     ) -> Outcome | None:
-        """Offer the pairing of least penalty without blocking pair by `at_most_blocking`; None at
-        the time limit.
+        """Find the stable pairing of least penalty by `at_most_blocking`, and take it as incumbent.
+        Returns None at the time limit.
 
         On a large program HiGHS looks at no clock for long, and making it takes long too: it gets a
         process of its own, which is ended.
@@ -263,7 +263,7 @@ class StableSearch(Incumbent[Pairing, int]):
         return keep is not None and int(keep.sum()) > most
 
     def outcome(self) -> Outcome:
-        """Outcome with blocking pairs and the levels of pairs and penalty in its certificate."""
+        """Outcome with the blocking pairs, and bounds on their number and on the penalty."""
         if self.value == 0:
             proof = f"a pairing without {KINDS[self.counted.uncertainty]}blocking pair is its own"
             stable = ": it is stable for every matrix within the intervals"
@@ -321,7 +321,7 @@ def zero_of_different(search: StableSearch) -> None:
 
 
 def deletions_again(search: StableSearch) -> None:
-    """Search over tie-breakings and deletions for longer, where a level is not proved."""
+    """Search over tie-breakings and deletions for longer, if the incumbent is not proved best."""
     if search.open:
         search.by_deletions(_share_of_ties(search))
 
@@ -394,8 +394,8 @@ def exchange(search: StableSearch) -> None:
 
 
 def robust_start(search: StableSearch) -> None:
-    """Offer the pairing of the least alpha at which no pair possibly blocks, where possible gains
-    count and alpha is in points.
+    """Find the least alpha at which some pairing has no possibly blocking pair, and offer that
+    pairing as incumbent. Runs only where possible gains count and alpha is in points of penalty.
     """
     possibly = search.counted.uncertainty == "possible"
     if not possibly or search.closed or "robust" not in search.limits.routes:
@@ -414,7 +414,7 @@ def robust_start(search: StableSearch) -> None:
 
 
 def decide_few(search: StableSearch) -> None:
-    """Decide for a short time whether a few blocking pairs (`few_blocking` at most) are enough."""
+    """Spend a short time on whether a pairing exists with at most `few_blocking` blocking pairs."""
     seconds = search.clock.time_slice(4) or search.limits.decision_seconds
     decide(search, seconds, search.limits.few_blocking)
 
@@ -472,8 +472,8 @@ def decide(search: StableSearch, seconds: float | None = None, upto: int | None 
 
 
 def decided(search: StableSearch, most: int, seconds: float | None) -> bool:
-    """Decide whether `most` blocking pairs are enough and raise the bound if not; return False if
-    undecided.
+    """Decide whether some pairing has at most `most` blocking pairs, and raise the bound if none
+    has. Returns False if undecided.
     """
     found = search.ask(at_most_blocking, seconds, most=most, penalty=False, engine="cp-sat")
     if found is None:
@@ -515,7 +515,7 @@ partner.
 
 
 def _clear(search: StableSearch) -> bool:
-    """Return whether one program over types decides quickly whether zero is possible."""
+    """Whether a program over types is small enough to decide quickly if a stable pairing exists."""
     few = search.instance.types <= search.limits.few_types
     return few or not search.large(search.instance, search.limits.few_pairs)
 
@@ -549,8 +549,8 @@ def _share_of_ties(search: StableSearch) -> float:
 
 
 def _zero_over_types(search: StableSearch) -> None:
-    """Minimize the penalty without blocking pair by the program over types, or prove that one is
-    needed.
+    """Find the least penalty of a stable pairing by the program over types, or raise the bound to
+    one blocking pair if none exists.
     """
     seconds = search.clock.time_slice(1 / 0.6)
     found = search.find_stable(search.instance, seconds, "program over types")

@@ -165,7 +165,7 @@ class WarmStartedProgram:
         return self.solve(time_limit)
 
     def solve(self, time_limit: float | None = None) -> EngineAnswer:
-        """Solve from the last basis; the point is not checked, since callers rely on `row_dual`."""
+        """Solve the program from its last basis; its solution is not checked for feasibility."""
         unit = unit_of(self._cost)
         if unit != self._unit:  # columns have come whose costs are of another size
             every = np.arange(len(self._cost), dtype=np.int32)

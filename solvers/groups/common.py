@@ -136,7 +136,7 @@ def greedy_number(instance: Groups, columns: Columns) -> Integers | None:
 
 
 def forbidden(instance: Groups, members: Integers, where: Integers) -> npt.NDArray[np.bool_]:
-    """Whether each group (N, S) may not be formed, in any order of seats."""
+    """Whether each group (N, S) is forbidden on its class of machines, in whatever seat order."""
     found = np.zeros(len(where), dtype=bool)
     for place in np.unique(where).tolist():
         here = np.flatnonzero(where == place)
@@ -197,8 +197,9 @@ def dealt(instance: Groups, snake: bool = True) -> Grouping:
 def starting_grouping(
     instance: Groups, columns: Columns | None, start: Solution | None, clock: Clock
 ) -> Grouping | Outcome:
-    """The start if feasible, else jobs sorted by pressure, else greedy groups, else an engine's
-    answer; an outcome without solution if there is none.
+    """First grouping of a search: `start` if it is a feasible grouping, else jobs dealt by
+    pressure, else greedy groups, else an engine's answer. An outcome without solution if there is
+    none.
 
     Parameters
     ----------

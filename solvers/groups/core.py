@@ -303,8 +303,8 @@ def cheapen(search: CoreSearch) -> None:
 
 
 def bisect(search: CoreSearch) -> None:
-    """Find the least alpha by bisection over differences of losses, 0 first and then those near the
-    low end; at a given alpha only if every grouping is blocked there.
+    """Find the least alpha by bisection over differences of losses, 0 first, then from the low end.
+    A search at a given alpha needs it only if every grouping is blocked there.
     """
     if search.least is not None and not search.empty:
         return

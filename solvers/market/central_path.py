@@ -123,7 +123,7 @@ class CentralPath:
         self.gap = max(float(np.abs(part).max(initial=0.0)) for part in parts)
 
     def step(self) -> bool:
-        """Take one Newton step from the point last measured; return whether one was possible."""
+        """Take one Newton step towards equilibrium; return whether one was possible."""
         scaled, at, spending = self.scaled_market, self.at, self._spending
         user, server, money = scaled.user, scaled.server, at.money[scaled.user]
         # 1. with gaps still open mu must not run ahead of them; the closer, the bolder

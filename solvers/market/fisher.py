@@ -182,7 +182,7 @@ class PriceSearch:
 
     @property
     def stop(self) -> Stop:
-        """Reason why the routes stopped."""
+        """Why the search for prices ended: tolerance met, time limit or iteration limit."""
         if self.met:
             return Stop.FINISHED
         return Stop.TIME_LIMIT if self.clock.expired else Stop.ITERATION_LIMIT
@@ -333,5 +333,5 @@ tolerance.
 
 
 def _rank(error: Residuals, tolerance: float) -> tuple[float, float]:
-    """Error of the certificate down to the tolerance; then the excess of demand over supply."""
+    """Sort key of an iterate: error, equal below the tolerance, then excess demand."""
     return max(error.worst, tolerance), error.excess_demand

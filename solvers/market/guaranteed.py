@@ -301,7 +301,7 @@ class Guarantees:
 def _minimize(
     function: Callable[[Floats], tuple[float, Floats]], start: Floats, *, bounded: bool
 ) -> None:
-    """Minimize a convex function by L-BFGS-B; `function` itself keeps the points of use."""
+    """Minimize a convex function by L-BFGS-B, while `function` records the points it needs."""
     from scipy.optimize import minimize
 
     bounds = [(0.0, None)] * len(start) if bounded else None

@@ -93,7 +93,7 @@ class Bidders:
         return replace(self, **parts)
 
     def sample(self) -> Bidders | None:
-        """Every n-th user, with the money of all; None if they are few or leave a server out."""
+        """Every n-th user with the money of all; None with few users or a server without user."""
         step = len(self.budget) // _SAMPLE
         if step < _SAMPLED:
             return None

@@ -110,7 +110,7 @@ being counted is last.
 
 
 class LevelSearch:
-    """State of the routes of `leximin`: the levels found so far and the best cores known.
+    """State of the search for leximin cores: the ratios settled so far, and the best cores known.
 
     Attributes
     ----------
@@ -228,7 +228,7 @@ class LevelSearch:
         return columns, builder.build(), marks
 
     def _raised_column(self, builder: ProgramBuilder) -> int:
-        """Add the column of the next level's ratio, and set the `unit` in which it is measured."""
+        """Add the column for the next least sharing ratio, and set the `unit` of its values."""
         low = float(self.next)
         top = float(self.tops[self.settled])
         self.unit = min(top, _WIDE * low) if low > 0 else top
@@ -263,8 +263,8 @@ class LevelSearch:
 
 
 def raise_level(search: LevelSearch) -> None:
-    """Maximize the least ratio of the users without a level by integer programs in floats, and
-    compute the ratios of their points as exact fractions.
+    """Maximize the least sharing ratio of the users whose ratio is not settled, by integer programs
+    in floats. The ratios of their points are computed as exact fractions.
     """
     while search.stop is Stop.FINISHED:
         before = search.next

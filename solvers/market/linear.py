@@ -56,7 +56,7 @@ class UserBlocks:
     starts: Integers | None = None
 
     def apply(self, vector: Floats) -> Floats:
-        """Product of the matrix N with a vector (m,), in O(jobs)."""
+        """Multiply the matrix of the users' blocks by a vector (m,), in O(jobs)."""
         if self.starts is not None:
             from .user_kernels import outer
 
@@ -68,8 +68,8 @@ class UserBlocks:
         return self.diagonal * vector + outer_sums
 
     def own(self) -> Floats:
-        """Diagonal (m,) of N (a user's several jobs on one server counted one by one), used as the
-        preconditioner.
+        """Diagonal (m,) of the matrix of the users' blocks, used as the preconditioner. A user's
+        several jobs on one server are counted one by one.
         """
         return self.diagonal + total_by(self.server, self.left * self.right, len(self.diagonal))
 
@@ -83,8 +83,8 @@ class UserBlocks:
         return cast("Floats", (left.T @ right).toarray() + np.diag(self.diagonal))
 
     def stiff(self) -> Callable[[Floats], Floats]:
-        """Solver of linear systems with a sparse part of N: its diagonal, and the off-diagonal
-        entries between the jobs with the largest weights.
+        """Solver of linear systems with a sparse part of the matrix of the users' blocks. The part
+        is the diagonal, and the off-diagonal entries between the jobs with the largest weights.
 
         Where f is 1 or close to it, a user's jobs of equal value for money tie the prices of their
         servers together, with weights that grow without bound; such jobs are few (a forest at the

@@ -264,7 +264,7 @@ def _moved(state: _State, forest: _Forest) -> bool:
 
 
 def _dropped(state: _State, stopped: Any, of: Integers) -> bool:
-    """Remove the first `stopped` job of each tree from the forest; return whether there was any."""
+    """Remove from each tree its first job where `stopped` is true; return whether there was any."""
     places = np.flatnonzero(stopped)
     leaving = places[np.unique(of[places], return_index=True)[1]]
     state.bids[state.tree[leaving]] = 0.0
@@ -298,8 +298,8 @@ def _entered(state: _State, forest: _Forest, better: Floats) -> bool:
 
 
 def _turned(state: _State, forest: _Forest, jobs: Integers) -> None:
-    """Move money around the cycle that each of these jobs closes in its tree, until a bid there is
-    0.
+    """Move money onto each of `jobs`, which closes a cycle in its tree of bids, until another bid
+    of the cycle is 0. That bid's job leaves the tree.
     """
     users = state.scaled_market.market.users
     wanted = np.zeros(len(forest.label))

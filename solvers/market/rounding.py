@@ -65,8 +65,8 @@ def round_cores(
     time_limit: float | None = None,
     stop: Stop = Stop.FINISHED,
 ) -> tuple[Allocation, Stop]:
-    """Allocation in integer cores, with unchanged prices, and the stop of the method that made it
-    and the rounding together.
+    """Round an allocation to integer cores at unchanged prices. Returns it, and why the method that
+    made it, or else the rounding, stopped.
 
     Parameters
     ----------

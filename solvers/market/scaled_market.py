@@ -44,7 +44,7 @@ _BYTES_PER_JOB = (
 
 @dataclass(frozen=True, eq=False)
 class ScaledMarket:
-    """Jobs with 0 < f and work > 0, which determine prices, and the money spent on other jobs.
+    """Jobs whose work and parallel fraction exceed 0, and the money spent on the other jobs.
 
     Attributes
     ----------

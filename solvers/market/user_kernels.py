@@ -88,8 +88,8 @@ def reply(
     starts: Integers, server: Integers, work: Floats, fraction: Floats, budget: Floats,
     price: Floats,
 ) -> tuple[Floats, Floats, Floats, Floats]:  # fmt: skip
-    """Best replies of all users, as of `exchange.reply`: cores (j,), levels (n,), bids (j,) and the
-    money (m,) on each server.
+    """Best replies of all users to prices (compiled part of `exchange.reply`): cores (j,) and bids
+    (j,) of their jobs, users' levels (n,), and the money (m,) on each server.
     """
     cores, bids = np.empty(len(work)), np.empty(len(work))
     level, money = np.empty(len(budget)), np.zeros(len(price))

@@ -67,9 +67,7 @@ def greedy_cores(market: Market) -> Allocation:
 
 
 def weighted_optimum(market: Market, weight: Floats) -> tuple[Floats, float]:
-    """(k,) the cores with the most sum weight_k w_k s(x_k), and a bound on it that is never too
-    low.
-    """
+    """Cores (k,) with the maximum weighted sum of the jobs' values, and a bound on that sum."""
     return _fractional(market, market.work * weight)
 
 
@@ -143,8 +141,8 @@ def _whole(market: Market) -> tuple[Floats, float]:
 
 
 def _count(market: Market, least: Floats, total: Integers) -> Floats:
-    """(k,) number of a job's gains that are at least `least`: the first is w, the (c+1)st w f / ((f
-    + (1-f) c)(f + (1-f)(c+1))).
+    """(k,) number of cores that each add at least `least` to a job's value. The first adds w, the
+    (c+1)st w f / ((f + (1-f) c)(f + (1-f)(c+1))), for work w and fraction f.
     """
     f, w = market.parallel_fraction, market.work
     most = total[market.server].astype(float)

@@ -105,7 +105,7 @@ def wait_error(wait: Floats, response: Floats) -> float:
 
 
 def quantiles(values: Floats) -> tuple[Floats, Floats, float]:
-    """Quantiles of consecutive values at LEVELS, half widths of their intervals, and a correlation.
+    """Quantiles of a sequence at LEVELS, half widths of their intervals, and a correlation.
 
     The correlation is that of neighboring batches' shares of values up to the 95th percentile.
     """
@@ -144,7 +144,7 @@ def _slope(values: Floats, level: float) -> float:
 
 
 def _half_width(estimate: float, relative: float, freedom: float) -> float:
-    """Longer side of an interval even in logarithm, where the standard error is `relative`."""
+    """Longer half of a confidence interval symmetric in logarithms, by relative standard error."""
     from scipy.special import stdtrit
 
     reach = float(stdtrit(freedom, _SIDE)) * relative

@@ -216,7 +216,7 @@ def mix_shares(instance: Numa, flow: Flow, by: str = "class") -> Floats:
 
 
 def mix_table(instance: Numa, flow: Flow) -> dict[str, dict[str, float]]:
-    """Share of each class's tasks by policy: the least tolerant one that allows their core."""
+    """Share of each class's tasks by the least tolerant policy that allows the core they run on."""
     shares = mix_shares(instance, flow)
     edges = [reach(instance, policy) for policy in POLICIES]
     below = [-1, *edges[:-1]]
@@ -286,7 +286,7 @@ def _most(instance: Numa, clock: Clock) -> _Most:
 
 
 def _at_home(instance: Numa, stop: Stop, message: str) -> _Most:
-    """Flow of local tasks with the bound of equal prices, used if the engine fails."""
+    """Flow of tasks beside their data, and a bound by equal prices, used if the engine fails."""
     work = instance.mean_service * instance.location_share
     most = float(instance.cores / work.max())
     home = instance.class_share[:, None, None] * np.diag(instance.location_share) * most
@@ -309,8 +309,8 @@ def _feasible(instance: Numa, flow: Flow) -> Flow:
 def _least_power_at_most(
     instance: Numa, energy: Floats, best: _Most, clock: Clock
 ) -> tuple[Flow, dict[str, Any], Stop]:
-    """Flow of least link power among those of maximum throughput, its level, and why the search
-    ended.
+    """Flow of least link power among those of maximum throughput. Returns also that power with its
+    bound, as a level of the certificate, and why the search ended.
 
     At the most there is no room left, and a program with that throughput in its rows is feasible or
     not by rounding. The face of optima is given by complementary slackness instead
@@ -346,8 +346,8 @@ def _least_power_at_most(
 def _with_throughput_prices(
     instance: Numa, first: Floats, second: Floats, energy: Floats
 ) -> Floats:
-    """Prices (P,) second + M first, with the least M that makes them nonnegative and dual
-    feasible.
+    """Processor prices (P,): `second` plus the least multiple of `first` that makes the sum
+    nonnegative and dual feasible.
     """
     off = off_face(instance, first)
     time = instance.service_mean[:, None, None] * instance.slowdown[:, instance.distance]
@@ -367,8 +367,8 @@ def _with_throughput_prices(
 def _least_power(
     instance: Numa, throughput: float, energy: Floats, known: Flow, clock: Clock, stop: Stop
 ) -> tuple[Flow, dict[str, Any], Stop]:
-    """Flow of least link power at a throughput, its level, and why the search ended; the flow
-    `known` if no better one is found.
+    """Flow of least link power at a throughput, or `known` if no better one is found. Returns also
+    its power with a bound, as a level of the certificate, and why the search ended.
     """
     flow, price = known, np.zeros(instance.processors)
     if stop is not Stop.FINISHED or clock.expired:  # building the program takes long, too

@@ -84,7 +84,7 @@ def simulate_policy(
 
 
 def _unfit(instance: Numa, draws: Draws, first: int, last: int) -> str:
-    """Reason why the draws cannot be simulated in floating point; "" if they can."""
+    """Reason why drawn arrivals and service times are unfit for simulation in floats, or ""."""
     longest = float(instance.slowdown.max())
     with np.errstate(over="ignore", invalid="ignore"):
         whole = float(draws.arrival[-1] + draws.service.sum() * longest)

@@ -23,8 +23,8 @@ growing.
 def measure(
     instance: Numa, draws: Draws, run: Trajectory, policy: str, first: int, last: int
 ) -> tuple[Simulation, dict[str, float]]:
-    """Measure the window between the arrivals of tasks `first` and `last` (exclusive), and the
-    correlation of batches.
+    """Measure a simulation from the arrival of task `first` to that of `last` (exclusive), and the
+    correlation between neighboring batches of response times.
 
     Response times are those of the tasks that arrived in the window, wherever they end; everything
     else is counted at the moment it happens. Confidence intervals: see `confidence`.

@@ -124,7 +124,7 @@ class ArrivalProgram:
         return cost, self.running - stay - same, come - same
 
     def solve(self, clock: Clock, seconds: float | None = None) -> None:
-        """Generate changes by column generation, with multipliers that prove a bound, within
+        """Raise the bound on moves by column generation over changes of single servers, within
         `seconds`.
         """
         groups, classes = len(self.size), len(self.room)
@@ -170,8 +170,8 @@ class ArrivalProgram:
         )  # fmt: skip
 
     def _program(self, integer: bool) -> LinearProgram:
-        """Program with a balance row for each group of VMs, which may be left out, and a row of
-        servers for each class; `integer` restricts it to known changes.
+        """Program over changes of single servers: balance rows by group of VMs, servers by class.
+        VMs may be left out at a penalty; with `integer` the columns are the known changes.
         """
         from scipy.sparse import csr_array, hstack, vstack
 

@@ -18,7 +18,7 @@ LOOKED_AT = 5
 
 
 class CardArrays(NamedTuple):
-    """Arrays of servers with GPUs and of VMs, with the reduced cost of each choice.
+    """Arrays of servers with GPUs and of VMs, with reduced costs of VMs and fillings of a GPU.
 
     demand (s, k), whole, share and weight (s,): whole cards, units of one card, and worth of a VM;
     able (s, p), capacity (p, k), cards (p,), units of a card, and most shares on one. alone: types
@@ -106,7 +106,7 @@ def _filling(given: CardArrays, c: int, left: Array) -> int:
 
 @compiled
 def fill_server(given: CardArrays, c: int, left: Array, row: Array) -> int:
-    """Fill an empty server of class c card by card with the VMs (s,) of least loss.
+    """Fill an empty server of class c GPU by GPU with VMs (s,) of the least reduced cost.
 
     What it takes is on `row` (s,) and no longer left. Returns what that is worth.
     """

@@ -311,8 +311,8 @@ class CardSearch(Incumbent[Placement, int]):
         return built, valid_prices(self.problem, dual), answer.point
 
     def bound_by_prices(self) -> None:
-        """Bound by the dual prices of one linear program, VMs and fillings of cards by class of
-        server, rounded to integers.
+        """Lower the upper bound on GPUs in use by dual prices of one linear program, rounded to
+        integers. Its columns are VMs, and fillings of a GPU, by class of server.
         """
         if not len(self.types):
             self.raise_bound(0, "no VM takes a card")

@@ -59,7 +59,7 @@ class Filling:
         self.home = np.zeros((0, problem.types), dtype=np.int64)
 
     def place_evenly(self, count: Floats) -> None:
-        """Place VMs by type and class of `pooled` (s, q) such that all servers of a class hold
+        """Place `count` (types, classes of `pooled`) VMs such that all servers of a class hold
         similar mixtures, including VMs placed before.
         """
         from .fitting_kernels import place_by_class
@@ -157,8 +157,8 @@ def _rounded(count: Floats, problem: Reduced) -> Integers:
 
 
 def _with_caps(problem: Reduced, count: Floats) -> RuleArrays:
-    """Replace each spread by a maximum for each zone from a point of the program; placements within
-    these maxima satisfy the spread.
+    """Replace each rule that spreads VMs evenly over zones by a maximum for each zone, from a point
+    of the program. Placements within these maxima keep the rule.
     """
     arrays = problem.arrays
     cap, skew = arrays.row_cap.copy(), np.full_like(arrays.row_skew, NO_CAP)
@@ -217,8 +217,8 @@ def prove(search: PortfolioState) -> None:
 
 
 def _fillings(search: PortfolioState, effort: float) -> None:
-    """Fill servers at a cost above the bound, which is bisected between the last failure and the
-    incumbent.
+    """Place all VMs on servers whose total cost, found by bisection, is above the bound and below
+    the incumbent's.
     """
     if large(search.problem) or "fillings" not in search.limits.routes:
         return

@@ -121,8 +121,8 @@ def dive(
 def _listed(
     rest: Reduced, solved: Relaxation, aim: int, clock: Clock
 ) -> tuple[Counts | None, bool]:
-    """Answer of the rest of a dive that meets the aim, from all patterns that it could use, and
-    whether it is proved that there is none.
+    """Place the VMs that a dive has left at a cost of at most `aim`, by a program over all patterns
+    that they allow; return also whether it is proved that they cannot be placed so.
     """
     types = np.flatnonzero(rest.request)
     left = rest.part(types, rest.request[types])

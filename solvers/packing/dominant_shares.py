@@ -199,8 +199,8 @@ class _Utilization:
         *,
         whole: bool = False,
     ) -> EngineAnswer:
-        """Answer of an engine to the program over maximal combinations, in integers or floats; its
-        placement is offered.
+        """Answer of an engine to the program over maximal combinations, in integers if `whole`. Its
+        placement is offered as incumbent.
         """
         program, number = self._program(tables, whole=whole)
         answer = engine(program)
@@ -418,8 +418,9 @@ class _Leximin:
         self._offer(_placement(tables, number, answer, self.cluster))
 
     def _steps(self, reached: list[Fraction]) -> list[tuple[Integers, int]]:
-        """Conditions of a level: VMs (s,) that users need for each share reached, the last one
-        exceeded, and how many users must have them.
+        """Conditions on a placement whose sorted shares are to reach all of `reached` and exceed
+        the last. Each is the VMs (s,) that users need for a share, and how many users must have
+        them.
         """
         steps = []
         for index, share in enumerate(reached[:-1]):

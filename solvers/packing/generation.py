@@ -177,8 +177,8 @@ def generate(
 def prices_of(
     problem: Reduced, profit: Integers, tops: list[int], scale: int, income: int | None = None
 ) -> Prices:
-    """Bound that integer prices of VMs prove, given upper bounds `tops` on the profit of any
-    pattern by class, and as `income` the value of all requests if it is not their sum.
+    """Lower bound on the servers' cost that integer prices of VMs prove. `tops` bounds the profit
+    of a pattern by class; `income` is the value of all requests if not the sum of their prices.
 
     Cost x scale >= profit of a pattern - rent of its class, for every pattern, so
     cost >= (sum profit x request - sum rent x servers) / scale; the scale is the least that classes

@@ -267,8 +267,8 @@ def _columns(search: PortfolioState) -> None:
 
 
 def _whole_parts(search: PortfolioState) -> None:
-    """Fix the integer parts of the relaxation's weights as servers, or some fewer of each pattern,
-    and place the few VMs that are left by the portfolio itself.
+    """Take each pattern on as many servers as the integer part of its weight in the relaxation, or
+    a few less. The VMs that remain are placed by a search of their own.
     """
     assert search.relaxation is not None
     problem, weight = search.problem, search.relaxation.weight

@@ -107,9 +107,9 @@ def moves_bound(
     cost: int | None = None,
     quick: bool = False,
 ) -> int:
-    """Lower bound on the VMs that leave their server with at most some servers of at most some
-    cost, from changes of single servers where VMs arrive, and from the aggregate program (unless
-    `quick`).
+    """Lower bound on the VMs that leave their server, with at most `servers` servers in use of
+    total cost at most `cost`. It is from changes of single servers where VMs arrive, and, unless
+    `quick` and these prove something, from the aggregate program.
     """
     search = MovesSearch(instance, Clock(seconds), np.random.default_rng(0), cost=cost)
     search.servers = search.servers if servers is None else servers
@@ -149,7 +149,7 @@ def _limit(search: MovesSearch, servers: int | None, start: Placement | None) ->
 
 
 def _run(search: MovesSearch) -> None:
-    """Offer the current placement, then run the routes while value and bound differ."""
+    """Search from the current placement, by one route after another, until the best is proved."""
     search.offer(Placement(search.present, search.instance.server_class), "what runs now")
     effort, routes, named = 1.0, FIRST, search.limits.routes
     while search.open:

@@ -72,8 +72,8 @@ def within(
 
 
 class MovesSearch(Incumbent[Placement, int]):
-    """State of the routes: incumbent, bound, limits on servers and cost, and current positions of
-    VMs.
+    """State of the search for the fewest VMs that move: incumbent, bound, limits on servers and
+    cost, and current positions of VMs.
     """
 
     def __init__(
@@ -127,7 +127,7 @@ class MovesSearch(Incumbent[Placement, int]):
         return most if left is None else min(share * left, most)
 
     def program(self, spare: float = 0.0) -> Moves:
-        """Aggregate program of the moves, where `spare` weighs free room on the servers."""
+        """Program of the fewest VMs that move, by type; `spare` weighs free room on servers."""
         problem = self.problem
         stay = np.minimum(self.placed, problem.most.T[self.kind])
         return moves_program(
@@ -136,8 +136,8 @@ class MovesSearch(Incumbent[Placement, int]):
         )  # fmt: skip
 
     def arrivals(self) -> ArrivalProgram | None:
-        """Solve the program that bounds the moves which VMs that run nowhere yet require, and raise
-        the bound; None if it does not apply.
+        """Raise the bound on the moves that make room for new VMs. Returns the solved program, or
+        None if it does not apply.
         """
         program = arrival_program(self.problem, self.kind, self.placed)
         if program is not None:

@@ -151,8 +151,8 @@ def price_patterns(
     keep: int = 8,
     spread: bool = False,
 ) -> Priced:
-    """Find patterns of a class with profit above `least`, best last, to an accuracy of `slack`;
-    with `spread` also the best pattern found of each type among the last `keep`.
+    """Find the last `keep` patterns of a class with profit above `least`, best last, within
+    `slack`. With `spread` only those are returned that are the best of these for some type.
     """
     ceiling, weight, order = _knapsacks(problem, kind, profit)
     if ceiling <= least:

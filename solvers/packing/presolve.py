@@ -214,7 +214,7 @@ class Reduced(RulesOnServers):
         )
 
     def now(self) -> Counts | None:
-        """Current placement in terms of the reduction; None if it is not feasible."""
+        """Current placement of all requested VMs in this problem's types; None if not feasible."""
         given = self.instance
         if given.placed is None:
             return None
@@ -401,7 +401,7 @@ def require_whole(instance: Packing) -> None:
 def _binding(
     rules: Rules, wanted: Integers
 ) -> tuple[list[Group], list[Group], list[tuple[tuple[int, ...], int, tuple[int, ...]]]]:
-    """Limits and spreads that the requested numbers of VMs could break."""
+    """Rules that the wanted VMs could break: limits by server, by zone, and spreads over zones."""
 
     def number(group: Sequence[int]) -> int:
         return int(wanted[list(group)].sum())

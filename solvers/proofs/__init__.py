@@ -85,7 +85,7 @@ class Task:
         outcome: Outcome,
         clock: Clock,
     ) -> Task:
-        """Task with the document in `content`, the unpacked bytes of the instance file."""
+        """Task to prove an outcome, with the document that the instance file's bytes contain."""
         document = parse(content, decimals=True)
         fields = {
             name: value

@@ -153,8 +153,8 @@ def _cost(given: CheckedColocation) -> int:
 def _cheap_among_few(
     task: Task, given: CheckedColocation, gains: Gains, few: int
 ) -> list[dict[str, Any]]:
-    """Proof steps that no pairing with at most `few` blocking pairs is cheaper than the answer, or
-    else cheaper than the bound of the relaxation.
+    """Proof steps that no pairing with at most `few` blocking pairs is cheaper than the answer. If
+    that is not proved in time, they prove that none is cheaper than the bound of the relaxation.
     """
 
     def dearer(below: int, clock: Clock) -> list[dict[str, Any]]:
@@ -335,7 +335,7 @@ def _flow(task: Task, slack: float | None) -> list[dict[str, Any]]:
 
 
 def _along(carried: Floats, instance: Colocation) -> list[int]:
-    """Integer flow near a float one: the outflow of each type goes to types of larger bandwidth."""
+    """Round net outflows of types to integers; flow goes only from lower to larger bandwidth."""
     assert instance.bandwidth is not None
     flow = [0] * instance.types
     waiting: list[tuple[int, int]] = []

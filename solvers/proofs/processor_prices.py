@@ -191,8 +191,8 @@ def _options(task: Task, *names: str) -> dict[str, Any]:
 
 
 def _step(prices: Floats | list[float], grid: int | None) -> dict[str, Any]:
-    """Proof step with prices as integers: fractions of a power of ten with denominators up to
-    `grid` or, without one, the largest price with twelve digits.
+    """Proof step with processor prices as integers over a denominator: multiples of a power of ten,
+    of denominators up to `grid`, or else the largest price with twelve digits.
     """
     values = np.asarray(prices, dtype=float)
     largest = float(values.max())
@@ -206,7 +206,7 @@ def _step(prices: Floats | list[float], grid: int | None) -> dict[str, Any]:
 
 
 def _split(solution: Flow, grid: int | None) -> list[list[int]]:
-    """Rows (class, memory, processor, parts) of the tasks that do not all run locally."""
+    """Rows (class, memory, processor, integer share) of tasks that run away from their data too."""
     entries = []
     for k, by_memory in enumerate(solution.flow):
         for memory, row in enumerate(by_memory):

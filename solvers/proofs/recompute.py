@@ -83,7 +83,7 @@ def stored_steps(task: Task) -> Proof:
 
 
 def greedy_slices(task: Task) -> Proof:
-    """Proof of `horizon` and `leximin` of quanta: fractional slices, which give the bound too."""
+    """Proof of `horizon` and `leximin` of quanta by fractional slices, which give the bound too."""
     assert isinstance(task.outcome.solution, Slices)
     rows = task.outcome.solution.exact()
     witness = {"slices": [multipliers(*over_common(row)) for row in rows]}

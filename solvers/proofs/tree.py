@@ -371,7 +371,7 @@ class _Search:
         return None
 
     def _hint(self, dual: Floats, over: int, objective: int | None) -> list[int]:
-        """Hint of a leaf: rows with integer multipliers near `dual` times `over`, as one list."""
+        """Hint of a leaf for the verifier: a list of row, integer multiplier, row, and so on."""
         often = np.maximum(0.0, -dual) * (1.0 if objective is None else self.unit)
         times = {int(r): round(float(often[r]) * over) for r in np.flatnonzero(often)}
         if self.objective is not None:

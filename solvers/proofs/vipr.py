@@ -53,7 +53,7 @@ class _Certificate:
         return row
 
     def need(self, row: _Row) -> int:
-        """Write a row, unless it is written, after all that it derives from; return its index."""
+        """Write a row of the certificate after those it derives from, once; return its index."""
         waiting = [row]
         while waiting:
             top = waiting[-1]

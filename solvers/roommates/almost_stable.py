@@ -108,7 +108,7 @@ def fewest_blocking_pairs(
 
 
 class _Run(MatchingSearch):
-    """Search over deletions for strict lists."""
+    """Search over deletions of pairs for a matching of strict lists with few blocking pairs."""
 
     def __init__(
         self, rank: Ranks, goal: Goal, rng: np.random.Generator, clock: Clock,
@@ -167,7 +167,7 @@ class _Run(MatchingSearch):
 
 
 class Improver:
-    """Search for fewer deletions than the incumbent's.
+    """Search for fewer pairs to delete from the lists than the best matching so far needs.
 
     `attempts` yields after every bounded step: its user decides when to go on. `idle` counts the
     rounds in a row that brought nothing.

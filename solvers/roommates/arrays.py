@@ -51,7 +51,7 @@ class Partition(NamedTuple):
 
 
 class Work(NamedTuple):
-    """Work arrays of the kernels, and counters.
+    """Work arrays and counters of the compiled functions on lists of agents.
 
     memory : (n + 1,) the last proposal of each agent, and a counter. turn : (2, n). scratch : (9,
     n). counts : odd parties, singles, work done, reductions from scratch. table_counts : of

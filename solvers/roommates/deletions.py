@@ -62,7 +62,7 @@ class DeletionSearch:
         )
 
     def _at(self, depth: int) -> Partition:
-        """Partition of the search at a depth: 0 of the current lists, -1 for trials."""
+        """Stable partition kept for a depth of the search: 0 is the current lists, -1 trials."""
         return Partition(self._stack.predecessors[depth], self._stack.ranks[depth])
 
     @property
@@ -112,8 +112,8 @@ class DeletionSearch:
 
     @property
     def partition(self) -> Saved:
-        """Copy of the current predecessors, positions and counts of parties, to be set again when
-        the lists are as they are now.
+        """Copy of the stable partition: predecessors, their positions, and the number of odd
+        parties and singles. It may be set again once the lists are as they are now.
         """
         return self._copied(0, self._stack.parties[0])
 
@@ -123,7 +123,7 @@ class DeletionSearch:
         stack.predecessors[0], stack.ranks[0], stack.parties[0] = partition
 
     def without(self, agent: int) -> tuple[int, Ranks]:
-        """Value and predecessors after deletion of the pair of an agent and its predecessor."""
+        """Odd parties and predecessors once the pair of an agent and its predecessor is deleted."""
         trial, counts = self._at(-1), self._work.counts
         trial.predecessor[:], trial.rank[:] = self._at(0)
         counts[:2] = self._stack.parties[0]
@@ -138,7 +138,7 @@ class DeletionSearch:
         return self._copied(-1, self._work.counts[:2])
 
     def reorder(self, agent: int, first: int, others: list[int]) -> None:
-        """Reorder agents within a list, at the positions from `first` on.
+        """Put the agents `others` at the positions from `first` on of one agent's list.
 
         The arrays given to this search are changed. Call `reduce` afterwards.
         """
@@ -177,8 +177,8 @@ class DeletionSearch:
         return int(outcome)
 
     def accept(self) -> list[Pair]:
-        """After FOUND, delete the pairs found permanently, adopt the partition, and return the
-        pairs.
+        """Delete for good from the lists the pairs that the search found (FOUND), adopt the
+        partition that is then stable, and return the pairs.
         """
         depth = int(self._stack.state[0])
         deleted = self._stack.deleted[:depth].tolist()

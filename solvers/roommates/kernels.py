@@ -432,8 +432,8 @@ def _candidates(
 def search(
     lists: Lists, stack: Stack, limit: int, target: int, weight: int, budget: int, work: Work
 ) -> int:
-    """Depth-first search for at least state[2] and at most `limit` deletions that leave no more
-    than `target` odd parties, singles counted `weight` times.
+    """Depth-first search for pairs whose deletion leaves no more than `target` odd parties. The
+    pairs are at least state[2] and at most `limit`; singles count `weight` times.
 
     Every such set of deletions contains a pair of any stable partition, as deleting others leaves
     the partition stable: so only its pairs are branched on; and one deletion lowers the count by

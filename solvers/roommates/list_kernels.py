@@ -164,7 +164,8 @@ def reduce_types(
 def open_ties(
     order: Ints, place: Ints, better: Ints, rank: Ints, back: Ints, predecessor: Ints, out: Ints
 ) -> int:
-    """List the ties (i, a, b) under which a stable partition may become unstable.
+    """List the ties in agents' lists whose other order might make a stable partition unstable. Each
+    is a row (i, a, b).
 
     Were a before b in the list of i, the partition would, or might, not be stable; in the lists as
     they stand b is before a, and i is not known to like either better. Either b is the predecessor

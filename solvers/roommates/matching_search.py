@@ -98,7 +98,7 @@ class MatchingSearch(Incumbent[Ranks, int]):
         raise NotImplementedError
 
     def solve(self) -> None:
-        """Search until the bound meets the value or the time is up."""
+        """Search for fewer blocking pairs until the bound meets the best, or the time is up."""
         raise NotImplementedError
 
     def valid_start(self, start: ArrayLike) -> Ranks:
@@ -115,7 +115,7 @@ class MatchingSearch(Incumbent[Ranks, int]):
         return blocking_pairs(self.place, partner, self.better)
 
     def result(self, start: ArrayLike | None) -> AlmostStable:
-        """Search from a start or a first matching, and return the best with its bound."""
+        """Search from a first matching or `start`; return the best matching with its bound."""
         # 1. a first matching; without one there is none of the goal
         given = None if start is None else self.valid_start(start)
         first = self.completed(self.first())

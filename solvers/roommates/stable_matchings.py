@@ -59,7 +59,7 @@ class StableTable:
 
     @property
     def last_partner(self) -> Ranks:
-        """Worst partner of each agent, shape (n,); the only matching if no agent is open."""
+        """Worst partner of each agent in a matching of the table, shape (n,); -1 for none."""
         return self._named(self.last)
 
     def split(self, agent: int) -> Iterator[StableTable]:

@@ -106,7 +106,7 @@ class _Run(MatchingSearch):
         return self.search.table.partner
 
     def result(self, start: ArrayLike | None) -> AlmostStable:
-        """Result of the search, with the tie-breaking of its matching."""
+        """Best matching found, with the tie-breaking for which it is almost stable."""
         found = super().result(start)
         if not found.feasible:
             return found
@@ -130,7 +130,7 @@ class _Run(MatchingSearch):
             self.stop = Stop.TIME_LIMIT
 
     def _solve(self, search: TieSearch) -> None:
-        """Search in rounds, each from another tie-breaking, until time is up or the bound met."""
+        """Search rounds of tie-breakings for fewer blocking pairs, until proved or time is up."""
         rounds = 0
         while self.open:
             begun = self.clock.seconds
@@ -266,8 +266,8 @@ class TieSearch:
         return True
 
     def _node(self, deleted: int) -> Iterator[int]:
-        """Visit one node; yields the number of deletions of each child when the lists are the
-        child's, and PAUSE in between.
+        """Visit one node of the search tree, as a generator over its children. It yields a child's
+        number of deletions while the lists are those of the child, and PAUSE in between.
         """
         value = self._reduce()
         if deleted + value / 2 < self.best:

@@ -138,7 +138,7 @@ class Output(NamedTuple):
 
 @compiled_without_counts
 def value_at(board: Ints, c: int, t: int) -> int:
-    """Value of a coalition at time t, from its doubled polynomial."""
+    """Value of a coalition at time t, from the board's polynomial in t for twice the value."""
     return int(((board[c, VALUE] * t + board[c, VALUE + 1]) * t + board[c, VALUE + 2]) >> 1)
 
 
@@ -196,7 +196,7 @@ def shapley_keys(
 
 @compiled_without_counts
 def _sampled_keys(coalitions: Coalitions, state: State, c: int, t: int) -> None:
-    """Compute key[u] = N (psi - estimated phi) at time t (figure 6)."""
+    """Set each member's key to (psi - estimated phi) times the number of sampled orders."""
     n, size, key = len(coalitions.mask) - 1, coalitions.size[c], state.key
     for index in range(size):
         u = coalitions.members[c, index]
@@ -442,7 +442,7 @@ def _choose(
     jobs: Jobs, coalitions: Coalitions, state: State, machines: Machines, c: int, draw: float,
     first: bool,
 ) -> int:  # fmt: skip
-    """Organization with a waiting job that the rule serves next, or the `first`; -1 for none."""
+    """Member whose waiting job is served next, by the rule or as the `first` one; -1 if none."""
     rule, key = coalitions.rule[c], state.key
     best, waiting = -1, 0
     for index in range(coalitions.size[c]):

@@ -143,8 +143,8 @@ def nearest(
     start: Schedule,
     time_limit: float | None = None,
 ) -> Outcome:
-    """Minimize the distance to given utilities over schedules with as much work, or psi_sp, as
-    `start`.
+    """Find a schedule whose utilities are nearest to given ones, among schedules that do as well as
+    `start` by an objective (work done, or psi_sp).
 
     Returns
     -------
@@ -189,8 +189,8 @@ def optimum(
     report: Report | None,
     near: Nearness | None = None,
 ) -> Outcome:
-    """Maximize an objective over all schedules, or over those near given utilities (as
-    `start` must be).
+    """Find a schedule that maximizes an objective. With `near`, only schedules near given utilities
+    count, and `start` must be one of them.
     """
     # 1. a bound without a program, and a schedule to begin with; reports are in the unit of the
     # metric, the program in integers

@@ -23,7 +23,7 @@ def fuga_algorithm_1(
     eta: Eta = 5,
     overload: Overload | None = None,
 ) -> Outcome:
-    """Allocate by the paper's Algorithm 1 with its two slips corrected: line 23 assigns
+    """Place VMs by Algorithm 1 of Xu and Yu (2014), with its two slips corrected. Line 23 assigns
     selection[i_p], and line 25 starts at i_{p-2}.
 
     The last two servers in the order of moves play their two-player game as if the others held

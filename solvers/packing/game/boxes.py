@@ -91,7 +91,7 @@ class Boxes:
 
     @cached_property
     def points(self) -> int:
-        """Number of points in the boxes of all levels."""
+        """Number of total counts of VMs in the boxes, summed over all levels."""
         return sum(map(math.prod, self.sizes().tolist()))
 
     def fits(self, most_states: int) -> bool:
@@ -223,8 +223,9 @@ class Boxes:
         progress: GameProgress,
         all_levels: bool,
     ) -> list[Floats]:
-        """Backward induction on boxes from the last level to level `start`: final variances of that
-        level, or with `all_levels` of each level, the last first.
+        """Backward induction on the tables of reachable total counts, from the game's last move to
+        `start`. Returns the table of final variances at the move `start`, or with `all_levels`
+        those of every move, the last first.
         """
         from .kernels import best_values
 

@@ -84,8 +84,8 @@ def following_keys(
 
 @compiled
 def order(one: int, two: int, digits: Array, first: Array, stride: Array, radix: Array) -> int:
-    """Sign of the difference of two keys' sums of deviations, computed in integers of base 2**32; 2
-    if there are no digits.
+    """Compare the unfairness of two total counts of VMs, given by keys, in integers of base 2**32.
+    Returns -1, 0 or 1, or 2 where the tables have no digits to compare.
 
     From the highest digit down: with at most 62 users what is left below is less than 64 of the
     current digit's units.
@@ -127,8 +127,8 @@ def best_replies(
     slack: float,
     floor: float,
 ) -> Any:
-    """Best move of the player for every key, given the variance and the final key of play from each
-    following key.
+    """Best move of a player of the game at each total count (`keys`). Known are the variance and
+    the final total count to which play leads from each total count after the move.
 
     Moves are in lexicographic order and the first of equals is taken; `rank` orders their skewness
     exactly. Returns (v, end, move; -1 where nothing can be chosen, the places where moves whose v

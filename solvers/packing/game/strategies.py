@@ -75,8 +75,8 @@ def ranked(combination: Integers, least: npt.NDArray[Any]) -> Integers:
 
 
 def rejected(free: Integers, start: Integers, load: Integers, overload: float | None) -> np.ndarray:
-    """Return whether each load (n, k), with what is in use, exceeds `overload` of some resource of
-    the server, compared as exact decimals (step 2).
+    """Return whether each load (n, k), with what is in use, exceeds the part `overload` of the
+    server's capacity in some resource. The comparison is in exact decimals.
     """
     if overload is None:
         return np.zeros(len(load), dtype=bool)

@@ -88,8 +88,8 @@ class Worths:
 
     @classmethod
     def of(cls, fair: FairShare, largest: Integers, alpha: float, players: int) -> Worths:
-        """Tables for totals up to `largest` (s,) and a number of players; raises InvalidOption if
-        they are too large.
+        """Tables of the users' deviations for up to `largest` (s,) VMs of each and a number of
+        players. Raises InvalidOption if they are too large.
         """
         # 1. indices of total counts
         most = tuple(int(number) for number in largest)
@@ -148,8 +148,8 @@ class Worths:
         )
 
     def variance(self, keys: Integers) -> Floats:
-        """Fairness variance of the total counts of each key, shape (n,), within half the (relative)
-        slack and the floor.
+        """Unfairness (n,) of the total counts of VMs that n keys encode. Rounding changes it by
+        less than half of what `slack` (relative) and `floor` allow.
         """
         total = np.zeros(len(keys))
         for first, stride, radix in zip(self.first, self.stride, self.radix, strict=True):

@@ -37,8 +37,9 @@ def in_order(order: Array, kind: Array, workers: Array, idle: Array, left: Array
 
 @compiled
 def by_gain(utility: Array, kind: Array, workers: Array, idle: Array, left: Array) -> Array:
-    """Number (n, C) of jobs in each configuration, changed by the most utility per further device;
-    the further parameters are those of `in_order`.
+    """Give devices where they add most utility each; return the number (n, C) of jobs.
+
+    The number is of each type in each configuration. For the parameters see `in_order`.
     """
     number = np.zeros(utility.shape, dtype=np.int64)
     heap = [(-np.inf, i, -1) for i in range(len(idle)) if idle[i]]

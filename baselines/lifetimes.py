@@ -99,8 +99,9 @@ def aligned_ends(
 def lifetime_classes(
     instance: Lifetimes, *, rng: Rng = None, ties: Ties = "drawn", lifetimes: Known = "true"
 ) -> Hosts:
-    """Take, of the servers that were switched on for a VM whose life was of the same power of two,
-    the one with the least free capacity left.
+    """Choose the fullest of the servers that were switched on for VMs of a similar lifetime.
+
+    Lifetimes between the same two powers of two are similar.
 
     Parameters
     ----------

@@ -46,13 +46,13 @@ def karma(
     alpha: Annotated[float, Between(0, 1, "a part of the fair share")] = 0.5,
     credits: Annotated[int | None, Between(0, 10**15, "credits")] = None,
 ) -> Slices:
-    """Give each user a part of its fair share, and the rest for credits, which users get when
-    others borrow what they do not need (Karma, OSDI 2023, Algorithm 1).
+    """Guarantee a part of each fair share, and lend the rest to the users with most credits.
 
-    In each quantum every user gets a credit for each slice of its fair share that is not
-    guaranteed to it. Then, slice by slice, the borrower with most credits pays one for a slice of
-    the donor with fewest credits, who gets it, or of the slices that nobody is guaranteed, once no
-    donor is left. Ties go to the first user, where the authors' simulator draws.
+    In each quantum of Karma (OSDI 2023, Algorithm 1) every user gets a credit for each slice of its
+    fair share that is not guaranteed to it. Then, slice by slice, the borrower with most credits
+    pays one for a slice of the donor with fewest credits, who gets it, or of the slices that nobody
+    is guaranteed, once no donor is left. Ties go to the first user, where the authors' simulator
+    draws.
 
     Parameters
     ----------

@@ -248,9 +248,10 @@ def random(
     largest: Annotated[int, Between(1, 1024, "devices")] = 64,
     rng: np.random.Generator,
 ) -> Elastic:
-    """Draw an instance of different jobs whose speed on k devices of a kind is that on one device
-    times a power of k, and whose utility is a root of the speed relative to that on one device of
-    the first kind (synthetic).
+    """Draw an instance of jobs that gain ever less from further devices (synthetic).
+
+    A job's speed on k devices of a kind is that on one device times a power of k. Its utility is a
+    root of its speed, relative to one device of the first kind.
 
     Parameters
     ----------
@@ -273,10 +274,11 @@ def random(
 
 @validate_options
 def elastic_csv(path: PathLike, *, devices: str) -> Elastic:
-    """Read a CSV table `job,kind,devices,utility`, a row for each configuration in which a job can
-    run; or `job,kind,alone,efficiency`: its utility on one device, and the exponent e with which
-    that on k = 1, 2, 4, ..., 64 devices is `alone` k^e. A column `count` says how many jobs are
-    alike.
+    """Read the utilities of jobs on numbers of devices from a CSV table.
+
+    Either `job,kind,devices,utility`, a row for each configuration in which a job can run; or
+    `job,kind,alone,efficiency`, for a utility of `alone` k^`efficiency` on k = 1, 2, 4, ..., 64
+    devices. A column `count` says how many jobs are alike.
 
     Parameters
     ----------

@@ -129,7 +129,7 @@ def check(instance: Quanta, solution: Slices) -> None:
 
 
 def scale(instance: Quanta, objective: str, **options: object) -> float:
-    """Scale of an objective: the largest possible mean of a user's slices."""
+    """Largest possible mean number of slices of a user, by which an objective is judged."""
     return instance.most_useful / int(instance.active.sum())
 
 
@@ -177,7 +177,7 @@ def quanta_csv(path: PathLike, *, share: Annotated[int, AtLeast(1)]) -> Quanta:
 
 
 def answer_table(instance: Quanta, solution: Slices, most: int | None = None) -> AnswerTable:
-    """Rows of each user in each quantum in which it wants something, quantum by quantum."""
+    """Table of the slices that users get: a row for each user and quantum in which it wants any."""
     total = np.where(instance.active, solution.slices.sum(axis=1), np.inf)
     poor, wants = int(total.argmin()), np.argwhere(instance.demand.T)
     rows = tuple(

@@ -81,7 +81,7 @@ class LinearProgram:
         return cast("Floats", np.clip(values, self.lower, self.upper))
 
     def violation(self, point: npt.ArrayLike) -> float:
-        """Largest violation by a point of a row, a column bound, a product or integrality.
+        """Largest amount by which a point breaks a row, a column bound, a product or integrality.
 
         Rows of whole numbers are measured as they are (a million agents must not hide one); rows
         with continuous columns relative to 1 + |bound| + the largest coefficient of such a column.
@@ -194,8 +194,9 @@ class ProgramBuilder:
         lower: npt.ArrayLike = -np.inf,
         upper: npt.ArrayLike = np.inf,
     ) -> Integers:
-        """Add rows lower <= sum of terms <= upper, the rows of terms counted from 0 within the
-        block; bounds, coefficients and rows may be one for all. Returns the rows' indices.
+        """Add a block of rows lower <= sum of terms <= upper; returns their indices.
+
+        Terms count rows from 0 within the block. One bound, coefficient or row may serve for all.
         """
         for row, column, values in terms:
             where = np.asarray(column, dtype=np.int64)
@@ -284,7 +285,7 @@ def from_pyomo(model: Any) -> LinearProgram:
 
 
 def _impossible() -> LinearProgram:
-    """Program that is infeasible."""
+    """Build a linear program without a feasible point."""
     builder = ProgramBuilder()
     builder.row(builder.columns(1, upper=1.0, names=["contradiction"]), lower=2.0)
     return builder.build()

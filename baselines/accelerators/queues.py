@@ -160,7 +160,10 @@ def _places(instance: Accelerators, count: Integers, depth: int) -> _Places:
 
 
 def _first(instance: Accelerators, places: _Places, number: Integers) -> Floats:
-    """Jobs (T, D) that are first in the queues, shorter ones before longer ones."""
+    """Number (T, D) of jobs of each type that run first on each kind of device.
+
+    Shorter jobs go before longer ones.
+    """
     running, room = np.zeros(instance.throughput.shape), instance.devices.copy()
     for column in np.lexsort((places.time, -places.place)).tolist():
         kind, device = int(places.type[column]), int(places.device[column])

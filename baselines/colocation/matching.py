@@ -289,9 +289,7 @@ def _first(agents: int, order: Integers, count: Integers) -> list[tuple[int, int
 def _abreast(
     left: list[tuple[int, int]], right: list[tuple[int, int]]
 ) -> Iterator[tuple[int, int, int]]:
-    """Walk two sequences of runs of equal length, as triples (type left, type right, number of
-    agents).
-    """
+    """Align two run-length sequences of equal total: triples (left type, right type, agents)."""
     i = j = 0
     used_left = used_right = 0
     while i < len(left):

@@ -93,7 +93,7 @@ def _matched(
 def _stage(
     instance: Groups, place: int, kinds: Kinds, wanted: dict[int, int], last: bool, clock: Clock
 ) -> Kinds | None:
-    """Merge groups into a number of groups of each size, at least total penalty."""
+    """Join groups in pairs at least total penalty, so that `wanted[size]` groups have each size."""
     # 1. pairs of groups whose sizes add up to a target
     groups = list(kinds)
     size = np.array([len(group) for group in groups])
@@ -152,8 +152,9 @@ def _stage(
 def _by_blossoms(
     first: Integers, second: Integers, cost: Floats, have: Integers, lone: int, clock: Clock
 ) -> Integers | None:
-    """Match groups in pairs at least cost; return how many of each kind are beside each other kind
-    and, last, alone, (kinds, kinds + 1), or None if blossoms find no such matching.
+    """Match groups in pairs at least cost by the blossom algorithm; None if it cannot.
+
+    Returns a table (kinds, kinds + 1): groups of each kind beside each kind and, last, alone.
     """
     from ...solvers.blossom_kernels import FORBIDDEN as NEVER
 

@@ -137,7 +137,10 @@ class _Machines:
 
 
 def _placed(instance: Groups, jobs: Integers, tolerance: int | None) -> Grouping:
-    """Place jobs in turn, greedily or under a tolerance; another grouping where that fails."""
+    """Place jobs one by one where they add least penalty, or where no penalty reaches `tolerance`.
+
+    Where that fails the answer is another grouping.
+    """
     machines = _Machines(instance)
     for kind, many in runs(jobs):
         while many > 0:

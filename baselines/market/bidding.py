@@ -265,9 +265,7 @@ def spend(floor: Floats, threshold: Floats, group: np.ndarray, budget: Floats) -
 def _extremes(
     scaled_market: ScaledMarket, marginal: Floats, can_give: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Jobs (n,) of most and, with money to give, of least marginal utility of each user; -1 for
-    none.
-    """
+    """Users' jobs (n,) of most marginal utility, and of least that can give money; -1 for none."""
     users = scaled_market.market.users
     number = np.arange(len(marginal))
     order = np.lexsort((number, -marginal, scaled_market.user))

@@ -114,8 +114,10 @@ def points(policy: int, cluster: Cluster, i: int, m: int, free: Array, room: Arr
 
 @compiled
 def by_volume(policy: int, cluster: Cluster, i: int, free: Array, room: Array) -> int:
-    """Score of a server: 100 less a mean over the first resource and the cards, in percent of the
-    largest server, of the amounts left (`BEST`) or of free times requested amounts (`DOT`).
+    """Score of a server for a VM, 100 at most, by what is left or by free and wanted amounts.
+
+    It is 100 less a mean over the first resource and the cards, in percent of the largest server:
+    of amounts left (`BEST`), or of free amounts times wanted ones (`DOT`).
     """
     wanted = cluster.cards[i] * cluster.units + cluster.share[i]
     if policy == BEST:
@@ -219,7 +221,7 @@ def take_cards(room: Array, cards: int, units: int) -> None:
 def take(
     policy: int, cluster: Cluster, i: int, m: int, free: Array, room: Array, draw: float
 ) -> None:
-    """Place a VM of type i on server m, its share on the tightest card or the policy's own."""
+    """Place a VM of type i on server m; its share goes on the card that the policy chooses."""
     share = cluster.share[i]
     if share > 0:
         card = tightest(room, share)

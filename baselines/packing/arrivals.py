@@ -213,7 +213,7 @@ def _placed(
 
 
 def typical_types(instance: Packing, popular: float) -> tuple[Integers, Integers]:
-    """Representative type and frequency of each kind of VM by which fragments are measured.
+    """Most wanted kinds of VM, to measure fragmentation by: a type's index, and VMs, of each.
 
     Types that differ in further resources only are one kind. The kinds are the most wanted ones
     that make up a share `popular` of the VMs; of those wanted alike the larger first.

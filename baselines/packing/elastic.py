@@ -153,9 +153,7 @@ def fill_elastic(
 def _filled(
     cluster: Cluster, demand: Integers, pool: Integers, rule: str, rng: np.random.Generator
 ) -> Placement:
-    """Place VMs of given sizes (s, k) one by one until none fits; `pool` (s, k) is what the shares
-    of each user are of.
-    """
+    """Place VMs of sizes (s, k) one by one until none fits; users' shares are parts of `pool`."""
     types, free = len(demand), cluster.free.copy()
     count = np.zeros((cluster.servers, types), dtype=np.int64)
     total, share = np.zeros(types, dtype=np.int64), np.zeros(types)

@@ -167,7 +167,7 @@ class Accelerators(Instance["TimeShares"]):
         pairs: pandas.DataFrame | None = None,
         **fields: Any,
     ) -> Self:
-        """Instance from labeled pandas objects; a missing or unknown label raises InvalidInstance.
+        """Accelerators instance from DataFrames; a missing or unknown label raises InvalidInstance.
 
         Parameters
         ----------
@@ -219,9 +219,10 @@ class Accelerators(Instance["TimeShares"]):
 
     @cached_property
     def proportional(self) -> Floats:
-        """Steps a second (T,) of a job that always runs alone, on each kind of device for a part of
-        its time that is the kind's part of all devices (Gavel's normalization, OSDI 2020, section
-        4.1); 1 for a type without jobs, which may run nowhere.
+        """Steps a second (T,) of a job that has each kind of device in proportion to its number.
+
+        The job runs alone, on a kind for the kind's part of all devices (Gavel's normalization,
+        OSDI 2020, section 4.1). 1 for a type without jobs, which may run nowhere.
         """
         steps = np.array([math.fsum(row) for row in (self.alone * self.devices).tolist()])
         return np.where(self.count > 0, steps / self.all_devices, 1.0)

@@ -88,7 +88,7 @@ class Admission(Instance["Assignment"]):
         length: Any = None,
         **fields: Any,
     ) -> Self:
-        """Instance from labeled pandas objects; a missing or unknown label raises InvalidInstance.
+        """Admission instance from DataFrames; a missing or unknown label raises InvalidInstance.
 
         Parameters
         ----------

@@ -180,7 +180,7 @@ class Colocation(Instance["Pairing"]):
         missing: Any = None,
         **fields: Any,
     ) -> Self:
-        """Instance from labeled pandas objects; a missing or unknown label raises InvalidInstance.
+        """Colocation instance from a DataFrame; a missing or unknown label raises InvalidInstance.
 
         Parameters
         ----------

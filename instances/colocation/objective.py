@@ -101,7 +101,7 @@ def keeps_slack(instance: Colocation, pairing: Pairing, most: float) -> bool:
 
 
 def scale(instance: Colocation, objective: str, /, **options: object) -> float:
-    """Largest absolute penalty of an agent, the scale of objectives that are penalties; else 1."""
+    """Largest absolute penalty of an agent, for penalty objectives; 1 for other objectives."""
     if objective == "worst_case_penalty":
         return scale(worst_case(instance), "penalty")
     if objective not in ("penalty", "penalty_p50", "penalty_p95", "worst_penalty", "slack"):

@@ -136,7 +136,7 @@ class Measured:
         }
 
     def _penalties(self, used: Booleans, low: Floats, high: Floats) -> dict[str, Floats]:
-        """Fields `low` and `high` of an instance, from interval ends in the unit of `mean`."""
+        """Intervals of penalties, as fields `low` and `high`, from intervals of measured means."""
         penalty = self.penalty
         ends = [computed_penalty(self._lost(np.where(used, end, np.inf))) for end in (low, high)]
         below = np.clip(ends[0], LEAST_PENALTY, penalty)

@@ -128,8 +128,9 @@ def require_intervals(instance: Colocation, option: str, value: object) -> tuple
 
 
 def compared(instance: Colocation, uncertainty: Uncertainty = "none") -> tuple[Floats, Floats]:
-    """Penalties (T, T) of staying with a partner and of moving to one: those measured, or the ends
-    of their intervals that `uncertainty` compares.
+    """Penalties (T, T) with a partner that an agent has, and with one that it may go to instead.
+
+    They are those measured, or opposite ends of their intervals, as `uncertainty` says.
     """
     if uncertainty == "none":
         return instance.penalty, instance.penalty
@@ -169,8 +170,7 @@ def better_partners(
     alpha_mode: AlphaMode = "penalty-points",
     others: Floats | None = None,
 ) -> Integers:
-    """For each of m ascending penalties: the number of penalties to which an agent with this
-    penalty would gain by moving. O(m log m).
+    """For each ascending penalty: how many penalties would be a gain on it by enough. O(m log m).
 
     Parameters
     ----------
@@ -233,9 +233,10 @@ class BlockingPairs:
 
     @cached_property
     def listed(self) -> tuple[Integers, ...]:
-        """Pairs of types a <= c with blocking agents, as arrays (B,) of a, of c, and of the numbers
-        of agents W[a, c] and W[c, a] that gain: W[a, c] W[c, a] pairs of agents, or W (W - 1) / 2
-        for a = c.
+        """Pairs of types with blocking agents, and how many of each type gain: four arrays (B,).
+
+        The arrays are types a <= c, and the agents W[a, c] and W[c, a] who gain. They make W[a, c]
+        W[c, a] pairs of agents, or W (W - 1) / 2 for a = c.
         """
         found = [np.zeros((4, 0), dtype=np.int64)]
         for rows, columns, here, there in self._everyone.meetings():
@@ -307,7 +308,7 @@ class _Everyone:
         self.start = np.searchsorted(self.kind, np.arange(instance.types + 1))
 
     def willing(self, rows: slice, columns: slice) -> Integers:
-        """Number of agents of each type of `rows` that would gain by one of each of `columns`."""
+        """Number of agents of each type in `rows` who would leave for each type in `columns`."""
         total: Integers = np.zeros(
             (rows.stop - rows.start, columns.stop - columns.start), dtype=self.dtype
         )
@@ -321,8 +322,10 @@ class _Everyone:
         return total
 
     def _gaining(self, rows: slice, columns: slice) -> Iterator[tuple[slice, Integers, Booleans]]:
-        """Iterate over slices of the groups of agents with types in `rows`, each with their types,
-        and whether each group gains by a partner of each type in `columns`.
+        """Iterate over blocks of groups of alike agents, with the types each group gains by.
+
+        Each block is a slice of the groups of types in `rows`, their types, and a table of whether
+        each group gains by a partner of each type in `columns`.
         """
         penalty = self.offered[rows, columns]
         begin, end = self.start[rows.start], self.start[rows.stop]
@@ -335,8 +338,9 @@ class _Everyone:
             yield some, kind, better
 
     def add_partners(self, total: Integers, rows: slice, columns: slice, there: Integers) -> None:
-        """Add to `total` (groups,) the number of blocking partners of one agent of each group, for
-        groups with types in `rows` and partners with types in `columns`.
+        """Add to `total` (groups,) how many agents one agent of each group blocks with.
+
+        Groups of types in `rows` and partners of types in `columns` are counted.
         """
         for some, kind, better in self._gaining(rows, columns):
             better = better & self.instance.allowed[rows, columns][kind]
@@ -372,8 +376,9 @@ class _Tempting:
         self.whom = np.full(types, -2)
 
     def meet(self, side: slice, other: slice, penalty: Floats) -> None:
-        """Update the two least penalties of the types `side` by their penalties beside the types
-        `other`, infinite where two types do not block.
+        """Lower the two least penalties of each type by those beside the types `other`.
+
+        The table `penalty` of the types `side` is infinite where two types do not block.
         """
         rows = np.arange(len(penalty))
         place = penalty.argmin(axis=1)

@@ -1,6 +1,4 @@
-"""Groups instances from colocations, scales of objectives, and errors of the additive and pressure
-models.
-"""
+"""Groups instances made from colocations, errors of penalty models, and bounds on objectives."""
 
 from __future__ import annotations
 

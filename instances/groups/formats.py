@@ -55,9 +55,11 @@ def groups_csv(
     machines: Machines | None = None,
     model: Literal["table", "additive"] = "table",
 ) -> Groups:
-    """Measured groups: `group,job,penalty` or `group,job,slowdown`, one row a run of a job in a
-    group, names joined by " + " ("web + web + batch"), perhaps with the `class` of machines; and
-    perhaps tables of jobs, `job,count` and perhaps `pressure`, and of machines,
+    """Read measured groups: what each job loses in each group of jobs on a machine.
+
+    The table of groups is `group,job,penalty` or `group,job,slowdown`, one row a run of a job in a
+    group, names joined by " + " ("web + web + batch"), perhaps with the `class` of machines. There
+    may be tables of jobs, `job,count` and perhaps `pressure`, and of machines,
     `class,seats,machines`.
 
     Runs of one job in one group become their mean. A group without rows is forbidden by the table;
@@ -126,9 +128,11 @@ def curves_csv(
     seats: Seats = 4,
     machines: Machines | None = None,
 ) -> Groups:
-    """Read measured sensitivity curves: `job,pressure,penalty` or `job,pressure,slowdown`, one row
-    per run of a job beside a bubble of that pressure, optionally with the `class` of machines; the
-    table of jobs, `job,pressure` and optionally `count`, states the pressure that each job exerts.
+    """Read measured sensitivity curves: what each job loses at each pressure beside it.
+
+    The table of curves is `job,pressure,penalty` or `job,pressure,slowdown`, one row per run of a
+    job beside a bubble of that pressure, optionally with the `class` of machines. The table of
+    jobs, `job,pressure` and optionally `count`, states the pressure that each job exerts.
 
     Runs of one job at one pressure become their mean, and a curve that falls is made to rise
     (`rising`); between its points it is a straight line.

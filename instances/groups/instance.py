@@ -158,7 +158,7 @@ class Groups(Instance["Grouping"]):
         cls, frame: pandas.DataFrame, *, seats: Any, machines: Any = None, count: Any = 1,
         pressure: Any = None, **fields: Any,
     ) -> Self:  # fmt: skip
-        """Instance from labeled pandas objects; a missing or unknown label raises InvalidInstance.
+        """Groups instance from a DataFrame; a missing or unknown label raises InvalidInstance.
 
         Parameters
         ----------
@@ -188,7 +188,7 @@ class Groups(Instance["Grouping"]):
 
     @staticmethod
     def _labeled(frame: pandas.DataFrame, pressure: Any) -> tuple[list[Any], dict[str, Any]]:
-        """Types, and the fields of the additive or the pressure model."""
+        """Names of the job types in a frame, and its additive or pressure model as fields."""
         types, across = labels_of(frame.index, "frame.index"), labels_of(frame.columns, "columns")
         if set(across) == set(types) or pressure is None:
             return types, {"penalty": table(frame, types, types, "frame")}
@@ -445,7 +445,7 @@ def group_name(names: Sequence[str], types: Integers) -> str:
 def _measured(
     frame: pandas.DataFrame, listed: list[Any] | None, classes: tuple[str, ...]
 ) -> tuple[list[Any], dict[str, Any]]:
-    """Names of the types, and fields of the table model, from a frame of runs in groups.
+    """Names of the job types in a frame of measured groups, and the fields of `Groups` it gives.
 
     Parameters
     ----------
@@ -479,14 +479,14 @@ Runs = dict[tuple[int, tuple[int, ...]], dict[int, list[float]]]
 
 
 def unmeasured(runs: Runs) -> tuple[int, tuple[int, ...]] | None:
-    """First member of a group that was not measured in it, and the group; None if all were."""
+    """First group member without a measured run in its group, as (type, group); None if none."""
     groups = ((kind, group) for (_, group), found in runs.items() for kind in group
               if kind not in found)  # fmt: skip
     return next(groups, None)
 
 
 def table_fields(runs: Runs) -> dict[str, Any]:
-    """Fields of the table model of penalties, with the mean of the runs of each member."""
+    """Fields of `Groups` for measured penalties: the mean of all runs of a job in a group."""
     width = max((len(group) for _, group in runs), default=0)
     rest = [width - len(group) for _, group in runs]
     return {

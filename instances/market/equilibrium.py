@@ -52,8 +52,9 @@ class Residuals:
 def account(
     market: Market, cores: Floats, price: Floats
 ) -> tuple[Floats, Floats, float, float, float]:
-    """Cores (m,) of each server that users hold and that their best replies ask for, and the
-    largest overspending, regret and unspent part of a user's budget. O(jobs).
+    """Cores (m,) held, and asked for by best replies, on each server; and three users' errors.
+
+    The errors are the largest overspending, regret and unspent part of a user's budget. O(jobs).
     """
     reply = best_reply(market, price)
     spent = money_spent(market, cores, price)

@@ -71,7 +71,7 @@ class Homogeneous(ABC):
         """(k,) cores that each user's best reply buys for its jobs at prices above 0."""
 
     def residuals(self, market: Market, allocation: Allocation) -> Residuals | None:
-        """Residuals from equilibrium by this family's best replies; None without prices."""
+        """Residuals of an allocation from equilibrium, by best replies; None without prices."""
         return None if allocation.price is None else self.measure(market, allocation)[0]
 
     def measure(self, market: Market, allocation: Allocation) -> tuple[Residuals, Floats]:
@@ -229,7 +229,7 @@ _SHARES: dict[str, Share] = {
 def scale(
     market: Market, objective: str, *, utility: Family = "amdahl", rho: float = 0.5, **options: Any
 ) -> float:
-    """Value of an objective if every job had its server to itself; 1 for errors and indices.
+    """Value of a utility objective if every job had its server alone; 1 for the other objectives.
 
     Parameters
     ----------

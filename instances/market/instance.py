@@ -122,7 +122,7 @@ class Market(Instance["Allocation"]):
     def from_frame(
         cls, jobs: pandas.DataFrame, *, capacity: pandas.Series, budget: Any = 1.0, **fields: Any
     ) -> Self:
-        """Instance from labeled pandas objects; a missing or unknown label raises InvalidInstance.
+        """Market instance from a frame of jobs; a missing or unknown label raises InvalidInstance.
 
         Parameters
         ----------

@@ -110,7 +110,7 @@ def fill(work: Floats, fraction: Floats, price: Floats, group: Integers, budget:
 def lowest(
     threshold: Floats, group: Integers, groups: int, active: Booleans
 ) -> tuple[Floats, Floats]:
-    """Least threshold (groups,) of active items, 0 without any, and each item's excess over it."""
+    """Water level (groups,) at which each group begins to buy, 0 for never, and items' excess."""
     base = np.full(groups, np.inf)
     high = threshold if active.all() else np.where(active, threshold, np.inf)
     np.minimum.at(base, group, high)
@@ -121,11 +121,10 @@ def lowest(
 def rise_of(
     slope: Floats, gap: Floats, group: Integers, budget: Floats, active: Booleans
 ) -> Floats:
-    """Amount (groups,) by which the level of each group exceeds its least threshold when its active
-    items cost the budget; inf without items.
+    """Solve for how far each group's water level rises above its lowest threshold, (groups,).
 
-    What is solved for is the rise above the group's lowest threshold, not the level itself, in
-    which a small budget would drown where 1 - f is tiny.
+    At this level the group's active items cost its budget; inf without items. It is the rise, not
+    the level, as a small budget would drown in the level where 1 - f is tiny.
 
     Parameters
     ----------

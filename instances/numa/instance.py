@@ -146,7 +146,7 @@ class Numa(Instance["Simulation | Flow"]):
     @classmethod
     @validate_options
     def from_frame(cls, classes: pandas.DataFrame, **fields: Any) -> Self:
-        """Instance from labeled pandas objects; a missing column raises InvalidInstance.
+        """NUMA instance from a frame of classes of tasks; a missing column raises InvalidInstance.
 
         Parameters
         ----------

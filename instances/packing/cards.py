@@ -79,12 +79,12 @@ def units_taken(instance: Any) -> Integers:
 
 
 def card_amounts(instance: Any) -> tuple[Integers, Integers]:
-    """Cards as resources of servers (p, q) and of VM types (s, q), of which a server that holds VMs
-    has enough.
+    """Cards as q resources, in amounts of servers (p, q) and of VM types (s, q).
 
-    First units of cards. Then for each k of `STEPS` a share x of a card counts x if x (k + 1) is
-    whole and floor(x (k + 1)) / k if not: shares on one card count 1 together at most (the
-    functions u(k) of Fekete and Schepers 2001), times k units to be whole.
+    A server has enough of each for any VMs that it can hold. First come units of cards. Then for
+    each k of `STEPS` a share x of a card counts x if x (k + 1) is whole and floor(x (k + 1)) / k if
+    not: shares on one card count 1 together at most (the functions u(k) of Fekete and Schepers
+    2001), times k units to be whole.
     """
     units, taken = instance.card_units, units_taken(instance)
     there, share = instance.cards * units, instance.card_share
@@ -98,7 +98,7 @@ def card_amounts(instance: Any) -> tuple[Integers, Integers]:
 
 
 def units_there(instance: Any) -> int:
-    """Number of units of all cards of all servers, whose number must be finite."""
+    """Number of card units (equal parts of cards) on all servers, which must be finitely many."""
     units: int = instance.card_units
     return int(instance.cards @ instance.server_count.astype(np.int64)) * units
 
@@ -187,8 +187,9 @@ def server_fillings(instance: Any, row: Integers, kind: int) -> list[Filling] | 
 
 
 def card_numbers(instance: Any, row: Integers, kind: int) -> dict[int, list[int]]:
-    """Numbers of the cards of one server on which its VMs (s,) are, by type that takes some: whole
-    cards first, a card for each share.
+    """Numbers of the cards of one server that its VMs are on, listed by VM type.
+
+    Whole cards come first; a VM with a share is on one card. Types without cards are left out.
     """
     found, card = dict[int, list[int]](), 0
     for i in np.flatnonzero(row * instance.card_demand).tolist():
@@ -226,7 +227,7 @@ def check_cards(instance: Any, count: Integers, kind: Integers) -> None:
 
 
 def refuse_large_totals(instance: Any) -> None:
-    """Refuse totals beyond 2**53, in Python's integers, which do not overflow."""
+    """Raise InvalidInstance if a total of servers, cost, capacity or requests reaches 2**53."""
     servers, useful = instance.server_count, instance.useful
     finite = np.where(np.isinf(servers), 0.0, servers)
     wanted = np.where(np.isinf(useful), 0.0, useful)

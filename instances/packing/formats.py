@@ -291,7 +291,7 @@ def alibaba_openb(
 
 
 def alibaba_nodes(path: PathLike, servers: int | None) -> tuple[Integers, Floats]:
-    """Classes (p, k) of equal nodes and the number (p,) of each, in order of first appearance."""
+    """Resources (p, 3) of each class of equal nodes, and how many nodes (p,) each class has."""
     table: Counter[tuple[int, ...]] = Counter()
     for row in list(CsvTable(path, "cpu_milli", "memory_mib", "gpu", ragged=True))[:servers]:
         amounts = (row.whole("cpu_milli"), row.whole("memory_mib"), 1000 * row.whole("gpu"))
@@ -324,7 +324,7 @@ def _trace(
     resources: tuple[str, ...],
     labels: list[str],
 ) -> VmTrace:
-    """Trace of VMs whose types are the distinct sizes; a label of two sizes gets a number."""
+    """Trace of VMs, a type for each distinct size; a label that two sizes share gets " #NUMBER"."""
     order = {size: place for place, size in enumerate(dict.fromkeys(sizes))}
     label_of = dict(zip(reversed(sizes), reversed(labels), strict=True))
     names = [label_of[size] for size in order]

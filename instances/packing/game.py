@@ -97,8 +97,9 @@ class FairShare:
         return tuple(tuple(share * part for part in row) for row in demand)
 
     def deviations(self, user: int, vms: int) -> list[Fraction]:
-        """Absolute deviations n r_ij / C_j - lambda d_ij over the resources, of one user with n
-        VMs.
+        """Absolute differences of a user's shares from its fair ones, by resource, with n VMs.
+
+        Of resource j that of n r_ij / C_j and lambda d_ij; resources without a total are left out.
         """
         return [
             abs(Fraction(vms * amount, total) - due)
@@ -156,10 +157,10 @@ SMALLEST = 1e-280
 
 
 def server_utilization(free: Integers, start: Integers, load: npt.ArrayLike) -> Floats:
-    """Utilization u_j = 1 - (C_j - x_j) / Pi_j of servers (..., k) under a load; NaN where there
-    never was any capacity.
+    """Used part of each resource of servers (..., k) under a load; NaN without any capacity.
 
-    Written as (Pi_j - C_j + x_j) / Pi_j, rounded once: equal fractions are equal floats.
+    It is u_j = 1 - (C_j - x_j) / Pi_j, written as (Pi_j - C_j + x_j) / Pi_j and rounded once: equal
+    fractions are equal floats.
     """
     used = start - free + np.asarray(load, dtype=np.int64)
     with np.errstate(invalid="ignore", divide="ignore"):

@@ -258,7 +258,7 @@ class Packing(Instance["Placement"]):
         servers: Any = np.inf,
         **fields: Any,
     ) -> Self:
-        """Instance from labeled pandas objects; a missing or unknown label raises InvalidInstance.
+        """Packing instance from DataFrames; a missing or unknown label raises InvalidInstance.
 
         Parameters
         ----------
@@ -289,7 +289,7 @@ class Packing(Instance["Placement"]):
 
     @property
     def requested(self) -> Floats:
-        """Field `request` after validation, never None, shape (s,)."""
+        """Number (s,) of VMs of each type that are requested; inf for as many as fit."""
         assert self.request is not None
         return self.request
 
@@ -301,7 +301,7 @@ class Packing(Instance["Placement"]):
 
     @property
     def initial_capacity(self) -> Integers:
-        """Field `initial` after validation, never None, shape (p, k)."""
+        """Capacity (p, k) that a server of each class had before anything ran on it."""
         assert self.initial is not None
         return self.initial
 
@@ -564,7 +564,7 @@ def serves_all(instance: Packing) -> bool:
 
 
 def capped_cards(instance: Packing) -> bool:
-    """Whether servers with cards are of finite number, and requests are only upper limits."""
+    """Whether VMs may be left out of servers with cards, which are finitely many."""
     fixed = bool(np.isfinite(instance.server_count).all())
     return instance.cards is not None and fixed and only_caps(instance)
 

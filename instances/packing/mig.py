@@ -240,7 +240,7 @@ def _best(
 
 
 def _load(folder: Path, name: str, load: int, services: list[str]) -> dict[str, Fraction | None]:
-    """Number for each service in line `load` of the table `name`; None for N/A."""
+    """Values of all services in line `load` (from 1) of the table `name`; None for N/A."""
     places = [folder / part / f"{name}{end}" for part in ("", "SLO") for end in (".csv", ".txt")]
     file = next((place for place in places if place.is_file()), None)
     if file is None:

@@ -281,7 +281,7 @@ def stays(instance: Any, count: Integers, kind: Integers) -> tuple[Integers, int
 
 
 def counted_zones(instance: Any, types: Iterable[int]) -> list[str]:
-    """Zones that a spread counts: those with a server where one of its types is allowed."""
+    """Names of the zones with a server on which one of the given VM types is allowed."""
     found = {
         name
         for c, name in enumerate(instance.zone)

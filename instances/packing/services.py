@@ -22,7 +22,7 @@ A_RATE = Range(least=1, below=LARGEST_RATE, what="a rate")
 @validate_options
 @dataclass(frozen=True)
 class Service:
-    """Rate that VMs of some types give together, in any mix.
+    """Demand of a service: the rates of its VMs, whatever their types, sum to `rate` or more.
 
     Parameters
     ----------

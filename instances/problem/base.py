@@ -200,7 +200,7 @@ class Solution(_Record):
 
     @classmethod
     def from_document(cls, document: dict[str, Any]) -> Self:
-        """Solution that has the given `document`."""
+        """Solution from its fields as JSON values; an unknown field raises InvalidInstance."""
         known = {f.name for f in dataclasses.fields(cls)}
         if unknown := set(document) - known:
             raise InvalidInstance(

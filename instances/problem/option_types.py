@@ -117,7 +117,7 @@ class OptionType:
 
     @property
     def choices(self) -> tuple[Any, ...]:
-        """Values that the Literal types of the option list; () without any."""
+        """Values that the Literal types of an option allow; an empty tuple without Literals."""
         return tuple(
             value
             for hint, _ in self.branches
@@ -140,7 +140,7 @@ class OptionType:
 
     @property
     def limited(self) -> bool:
-        """Whether values of this type are checked; not those of a type that any object has."""
+        """Whether this type of option refuses any value; `object`, for example, refuses none."""
         return not self.takes(self)
 
     def takes(self, value: Any) -> bool:
@@ -443,7 +443,7 @@ def _describe(hint: Any, limits: Range | None) -> str:
 
 
 def _cure(hint: Any, limits: Range | None) -> str:
-    """Cure for a refused value of an option: that of the range, or of the class."""
+    """Advice that follows a refused value, from its range or its class; empty if there is none."""
     if limits is not None:
         return limits.cure
     return getattr(typing.get_origin(hint) or hint, "cure_for_others", "")

@@ -66,7 +66,7 @@ class Problem:
 
     @property
     def name(self) -> str:
-        """Name of the problem in its instances."""
+        """Name of the problem, such as "packing", as its instances have it in `problem`."""
         return self.instance.problem
 
     def solution_named(self, name: str | None) -> type[Solution]:
@@ -88,7 +88,7 @@ class Problem:
         self.check(instance, solution)
 
     def unit(self, instance: Instance, objective: str, options: Mapping[str, Any]) -> float:
-        """Scale of an objective's accuracy: `scale`, or 1 if that is 0 or infinite."""
+        """Largest value of an objective, by which accuracy is judged; 1 if it is 0 or infinite."""
         size = 1.0 if self.scale is None else float(self.scale(instance, objective, **options))
         return size if 0 < size < inf else 1.0
 

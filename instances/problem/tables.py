@@ -247,7 +247,7 @@ class CsvRow:
         return self.error(explain(f", column {column!r}", seen, expected, cure))
 
     def error(self, what: str) -> InvalidFile:
-        """Error for a line of a CSV file; `what` begins with ": " or with a column."""
+        """InvalidFile error for a row: the path and line number, then at once the text `what`."""
         return InvalidFile(f"{self.table.path}, line {self.line}{what}")
 
 

@@ -72,13 +72,14 @@ class Accounts:
 
     @property
     def unit(self) -> Unit:
-        """Unit of resources that a machine of the game stands for."""
+        """Resource unit in which machines and the widths of jobs are counted, such as CPUs."""
         return self.log.unit
 
     def cut(self, length: int | None = None, most: int = MOST_UNITS) -> Accounts:
-        """Copy with machines divided into parts, at most `most` in all, so that shares are as
-        given: exactly, or as nearly as 64 bits hold the utilities of windows of `length` seconds
-        (all of the log if None).
+        """Copy with each machine divided into equal parts, so that shares come out as given.
+
+        There are at most `most` parts in all. Shares are exact, or as near as 64 bits hold the
+        utilities of windows of `length` seconds (all of the log if None).
         """
         shares, total, log = self.settings.shares, self.settings.machines, self.log
         assert shares is not None
@@ -228,9 +229,7 @@ class Source:
         )
 
     def _in_unit(self, log: Log, nodes: list[SlurmNode]) -> tuple[Log, list[str]]:
-        """Log with the widths of its jobs in the unit; unchanged for CPUs if the log counts
-        CPUs.
-        """
+        """Log with the widths of its jobs counted in the chosen resource unit, and notes on it."""
         unit = unit_named(self.unit)
         if unit.resource == "cpu" and not log.queues:
             return log, []
@@ -361,8 +360,9 @@ def _ran(log: Log) -> set[str]:
 
 
 def most_parts(run: Integers, width: Integers, length: int) -> int:
-    """Largest number of parts into which each machine can be divided with the utility of a window
-    below 2**61; 0 if it is not even with whole machines.
+    """Largest number of parts of a machine for which the utility of a window is below 2**61.
+
+    It is 0 if the utility is too large even with whole machines.
     """
     work = float((np.minimum(run, length) * width.astype(float)).sum())
     return int(2.0**61 // (work * (length + 1.0)))

@@ -214,9 +214,10 @@ def _idle_while_waiting(instance: Scheduling, schedule: Schedule) -> tuple[int, 
 
 
 def _fits_and_waits(instance: Scheduling, schedule: Schedule) -> str | None:
-    """Message on the first time at which parallel jobs wait against the rule: with backfilling
-    while the first job of any organization fits, without it while those of all fit; None if never.
-    O(events x organizations) at worst.
+    """Message on the first time at which parallel jobs wait although they should begin.
+
+    With backfilling they should once the first job of any organization fits, without it once those
+    of all organizations fit. None if never. O(events x organizations) at worst.
     """
     begin = np.where(schedule.started, schedule.start, instance.horizon)
     ends = (schedule.start + instance.processing)[schedule.started]

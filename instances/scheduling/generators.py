@@ -255,8 +255,9 @@ def subset_sum_size(values: str, unit_jobs: int = 16) -> int:
 
 @validate_options
 def subset_sum_count(values: str, target: int) -> int:
-    """n_{<x}(S) of theorem 5.1 by enumeration: the orders in which a comes just after b and a
-    subset of sum below x.
+    """Number of orders in which b and numbers with a sum below `target`, and no others, precede a.
+
+    It is n_{<x}(S) of theorem 5.1, with x the target, by enumeration.
     """
     numbers = _numbers(values)
     size = len(numbers)

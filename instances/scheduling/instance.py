@@ -190,7 +190,7 @@ class Scheduling(Instance["Schedule"]):
     def from_frame(
         cls, jobs: pandas.DataFrame, *, machines: pandas.Series, horizon: int, **fields: Any
     ) -> Self:
-        """Instance from labeled pandas objects; a missing or unknown label raises InvalidInstance.
+        """Scheduling instance from a DataFrame; a missing or unknown label raises InvalidInstance.
 
         Parameters
         ----------
@@ -289,7 +289,7 @@ class Scheduling(Instance["Schedule"]):
 
     @cached_property
     def most_utility(self) -> int:
-        """Upper bound on any coalition's utility: each job at its release, or all machines busy."""
+        """Lower of two upper bounds on a coalition's utility: no job waits, or no machine idles."""
         shortest = -(-self.processing // int(self.pace.max()))
         ends = np.minimum(self.release + np.minimum(shortest, self.horizon), self.horizon)
         units = np.maximum(ends - self.release, 0)
@@ -354,7 +354,7 @@ class Schedule(Solution):
             raise InvalidInstance("greedy", repr(self.greedy), "true or false")
 
     def document(self) -> dict[str, Any]:
-        """Fields of the schedule as plain JSON values; `others` only where there are any."""
+        """Fields of the schedule as plain JSON values, without `others` where it is empty."""
         found = super().document()
         if not found["others"]:
             del found["others"]

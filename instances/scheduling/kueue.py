@@ -119,7 +119,7 @@ def read_kueue(path: PathLike, *, strict: bool = False, text: str | None = None)
 
 
 def _items(content: Any) -> Iterator[Object]:
-    """Iterate over the objects in nested lists; the objects of a typed list get its kind."""
+    """Iterate over the objects in nested lists; in a "WorkloadList" their kind is "Workload"."""
     if isinstance(content, list):
         for each in content:
             yield from _items(each)

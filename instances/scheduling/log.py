@@ -362,7 +362,7 @@ def of_jobs(log: Log, chosen: Integers) -> Log:
 def _in_window(
     log: Log, begin: int, length: int, initial: Initial
 ) -> tuple[Integers, Integers, Integers, Integers]:
-    """Jobs of a log in the window, in order, with release, processing and start in its time."""
+    """Index, release, run time and start of each job in a window of a log, in the window's time."""
     began = np.where(log.wait >= 0, log.submit + log.wait, -1)
     chosen = np.flatnonzero((log.submit >= begin) & (log.submit < begin + length))
     left = log.run.copy()
@@ -517,7 +517,7 @@ def in_unit(log: Log, unit: Unit, brought: Sequence[int]) -> tuple[Log, list[str
 
 
 def in_machines(unit: Unit, amounts: Amounts) -> int:
-    """Number of machines of the instance that amounts of resources make, rounded up."""
+    """Amounts of resources as a number of machines of the instance, rounded up."""
     return -int(-Fraction(unit.whole(amounts), unit.parts) / unit.size // 1)
 
 

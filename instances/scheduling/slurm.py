@@ -221,8 +221,9 @@ def _divide(
     rows: list[tuple[int, str, bool, Fraction]], first: int, end: int, part: Fraction,
     shares: dict[str, Fraction],
 ) -> None:  # fmt: skip
-    """Divide a part of the machine among the accounts in rows `first` to `end` by raw shares, level
-    by level, and add the results to `shares`.
+    """Divide a part of the machine among the accounts of a share tree; add them to `shares`.
+
+    The accounts are in the rows `first` to `end`, divided by raw shares, level by level.
     """
     todo = [(first, end, part)]  # rows first to end - 1, and the part that is theirs
     while todo:

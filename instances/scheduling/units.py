@@ -77,25 +77,25 @@ class Unit:
 
     @property
     def key(self) -> str:
-        """Name of the unit's hours as a part of a name in JSON."""
+        """Hours of the resource as a word for names in JSON, such as core_hours."""
         return re.sub(r"[^a-z0-9]+", "_", self.hours.lower())
 
     @property
     def plural(self) -> str:
-        """Plural of the unit as a name in JSON."""
+        """Plural of the resource as a word for names in JSON, such as cpus."""
         return self.key.replace("core_hours", "cpu_hours").removesuffix("_hours") + "s"
 
     def whole(self, amounts: Amounts) -> int:
-        """Amount of this unit's resource in a mapping, in 1/`parts` of the unit, rounded down."""
+        """Amount of the resource that the unit counts, in 1/`parts` of the unit, rounded down."""
         return int(self.exact(amounts))
 
     def exact(self, amounts: Mapping[str, Any]) -> Fraction:
-        """Amount of this unit's resource in a mapping of resources, as a fraction."""
+        """Amount of the resource that the unit counts, such as cpu, in a mapping, as a fraction."""
         return Fraction(amount_of(amounts, self.resource))
 
     @property
     def nouns(self) -> str:
-        """Plural of the unit, for people."""
+        """Plural of the resource in text for people, such as CPUs."""
         return self.noun if self.noun == "GiB" else f"{self.noun}s"
 
     def count(self, number: str) -> str:

@@ -159,9 +159,7 @@ def per_organization(instance: Scheduling, values: Integers) -> Integers:
 
 
 def scale(instance: Scheduling, objective: str, **options: object) -> float:
-    """Scale of an objective: the utilization if no job waited for another one, at most 1; 1 for
-    utilities and counts.
-    """
+    """Upper bound on the utilization, as if no job waited for another; 1 for other objectives."""
     if objective != "utilization":
         return 1.0
     left = np.maximum(instance.horizon - instance.release, 0)

@@ -61,8 +61,9 @@ class ShareProgram:
         point: Floats,
         others: tuple[Integers, Integers, Floats] | None = None,
     ) -> TimeShares:
-        """Time shares from the values of the columns, scaled to satisfy the limits exactly;
-        `others` holds given shares of further types, as types, kinds of device and shares.
+        """Time shares from the values of the program's columns, scaled so that no limit is broken.
+
+        `others` holds given shares of further types: the types, kinds of device and shares.
         """
         first, second, device = (each[self.placements] for each in instance.placements[:3])
         share = point[: len(first)] * self.width
@@ -98,9 +99,10 @@ def share_program(
     types: Integers | None = None,
     others: Floats | None = None,
 ) -> ShareProgram:
-    """Build the program that maximizes theta such that each job of a type has at least floor +
-    theta x rate times its `unit` of throughput; with `cost`, minimize the cost such that each job
-    has the floor.
+    """Build the program that raises the throughput of all jobs together, or is cheapest.
+
+    Each job of a type has at least floor + theta x rate times its `unit` of throughput, with the
+    largest theta. With `cost`, each job has the floor, at least cost.
 
     Parameters
     ----------
@@ -132,9 +134,7 @@ def share_program(
     columns = builder.columns(len(width), cost=0.0 if cost is None else cost[chosen] * width)
 
     def of_types(amount: Floats, one: Floats, two: Floats) -> list[Term]:
-        """Terms of the rows of types: what each placement gives its one or two types, over the
-        `amount` (T,) of the type.
-        """
+        """Terms of rows that sum a type's throughput over its placements, over `amount` (T,)."""
         return [
             (row[first], columns, width * one / amount[first]),
             (row[second[pair]], columns[pair], (width * two / amount[second])[pair]),

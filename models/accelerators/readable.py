@@ -25,8 +25,9 @@ def max_min_model(instance: Accelerators) -> Any:
 
 @validate_options
 def ratio_model(instance: Accelerators, unit: Floats) -> Any:
-    """Pyomo model that maximizes theta such that each job has theta times the `unit` (T,) of its
-    type [steps/s]; with the remaining steps as unit, theta is 1 over the makespan.
+    """Pyomo model of the largest theta that every job can have times the `unit` of its type.
+
+    `unit` (T,) is in steps a second; with the remaining steps as unit, theta is 1 / makespan.
     """
     if np.shape(unit) != (instance.types,):
         raise InvalidOption(f"unit has shape {np.shape(unit)}; expected one for each type of job")

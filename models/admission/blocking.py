@@ -36,8 +36,9 @@ class BlockingProgram:
     levels: tuple[Floats, ...] = field(repr=False)
 
     def point(self, instance: Admission, assignment: Assignment) -> Floats:
-        """Point (columns,) that states an assignment: which pairs block, and for each of the others
-        a w that proves that it does not.
+        """Point (columns,) of the program at an assignment, with the pairs that block in it.
+
+        For each other pair one of its `levels` is chosen, which proves that it does not block.
         """
         first = self.base.point(assignment)
         assert first is not None  # every pair that can hold a core has a column

@@ -118,9 +118,7 @@ class Assignment:
 
     @property
     def loss(self) -> Floats:
-        """Total penalty, for each entry of `kind` and `column`, of that type's agents in one unit
-        of that column.
-        """
+        """Penalty of a type's agents in one unit of a column, for each entry (type, column)."""
         instance = self.instance
         each = instance.penalty[self.kind, np.maximum(self.partner, 0)]
         total: Floats = (
@@ -136,7 +134,7 @@ class Assignment:
         return self.partner[here], self.column[here], self.agents[here]
 
     def room(self, a: int) -> Floats:
-        """Largest number of a-agents that can run beside each partner that `beside(a)` lists."""
+        """Largest number of agents of type a beside each partner, in the order of `beside(a)`."""
         partner, _, agents = self.beside(a)
         count = self.instance.count
         pairs = np.where(partner == UNPAIRED, count[a], np.minimum(count[a], count[partner]))

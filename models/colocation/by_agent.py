@@ -1,5 +1,4 @@
-"""Programs over types for the fewest blocking agents, or the fewest blocking pairs of the agent in
-most.
+"""Programs for the fewest blocking agents, or the fewest blocking pairs of any one agent.
 
 An a-agent beside b is in a blocking pair with a c-agent for each c-agent who gains by an a-agent,
 W[c, a] of them, where it gains by c itself, which is where b is in the gain set G[a, c]. If it
@@ -67,9 +66,7 @@ def agent_terms(instance: Colocation) -> int:
 def _minimax(
     shared: Assignment, sets: GainSets, counts: WillingCounts, most: int | None
 ) -> np.ndarray:
-    """Add a column that is at most `most` and at least the number of blocking pairs of every agent,
-    with its rows; returns its index.
-    """
+    """Add a column, at most `most`, that bounds the blocking pairs of every agent; return it."""
     builder, willing = shared.builder, counts.columns(shared)
     upper = float(shared.instance.agents if most is None else most)
     allowed = builder.columns(1, upper=upper, integer=True)
@@ -99,9 +96,7 @@ def _minimax(
 def _agents(
     shared: Assignment, sets: GainSets, counts: WillingCounts, most: int | None
 ) -> np.ndarray:
-    """Add columns of the blocking agents of each pair of types, at most `most` in total; returns
-    their indices.
-    """
+    """Add columns that count blocking agents by type and partner, `most` in all; return indices."""
     builder, willing = shared.builder, counts.columns(shared)
     some = builder.columns(len(willing), upper=1.0, integer=True)
     builder.at_most(0.0, (willing, 1.0), (some, -counts.most))

@@ -35,8 +35,7 @@ class FairProgram(PairingProgram):
 
 @dataclass(frozen=True, eq=False)
 class Surroundings:
-    """Agents already placed and bounds on mean penalties, which the rest of a larger pairing sets
-    for the part that is chosen anew.
+    """Rest of a pairing of which one part is paired anew: agents placed, and bounds on means.
 
     Attributes
     ----------

@@ -55,20 +55,23 @@ class GainSets:
         return (members > 0) & (members.T > 0)
 
     def ranks(self, a: int, partner: Integers) -> Integers:
-        """Index of each given partner in `order[a]`, the partners of type a from worst to best; its
-        length for a partner that is not in it.
+        """Place of each given partner among the partners of type a, from the worst to the best.
+
+        One who is not among them gets their number.
         """
         place = np.full(len(self.size) + 1, len(self.order[a]))
         place[self.order[a]] = np.arange(len(self.order[a]))  # UNPAIRED, -1, is the last entry
         return place[partner]
 
     def levels(self, a: int) -> Integers:
-        """Distinct positive sizes of type a's gain sets, ascending."""
+        """Distinct numbers of partners that type a would leave for some other type, ascending."""
         return np.unique(self.size[a][self.blocks[a]])
 
     def among(self, keep: Booleans) -> GainSets:
-        """Gain sets for pairings whose pairs are all in `keep`, (T, T) and symmetric: each set ends
-        after its last partner that `keep` allows, and is empty without one.
+        """Partners that a type would leave for another, in pairings whose pairs are all in `keep`.
+
+        `keep` (T, T) is symmetric. Each set ends after its last partner that `keep` allows, and is
+        empty without one.
         """
         size = np.zeros_like(self.size)
         for a, order in enumerate(self.order):
@@ -85,7 +88,7 @@ def gain_sets(
     alpha_mode: AlphaMode = "penalty-points",
     uncertainty: Uncertainty = "none",
 ) -> GainSets:
-    """Nested gain sets of every type, by the strict comparison `gains`. O(T^2 log T).
+    """Partners that each type would leave for each other type, decided by `gains`. O(T^2 log T).
 
     Raises
     ------

@@ -113,8 +113,10 @@ def order_terms(instance: Colocation, most: int | None = None, steps: int | None
 
 
 class WillingCounts:
-    """Numbers W[a, c] of a-agents who would leave for c, as columns of a program: K columns, one
-    for all c with the same gain set G[a, c].
+    """Numbers of agents of one type who would leave for another, as columns of a program.
+
+    W[a, c] agents of type a would leave for c. There are K columns, one for all c with the same
+    gain set G[a, c].
 
     Attributes
     ----------
@@ -161,9 +163,7 @@ class WillingCounts:
         self.member = csr_array((values, (rows, columns)), shape=(len(types), width))
 
     def columns(self, shared: Assignment) -> Integers:
-        """Add a column for each count of agents who would leave, with the row that defines it;
-        returns their indices.
-        """
+        """Add and define columns that count agents who would leave for a type; return indices."""
         builder, entries = shared.builder, self.member.tocoo()
         willing = builder.columns(len(self.most), upper=self.most, integer=True, implied=True)
         members = (entries.row, entries.col, entries.data)
@@ -173,9 +173,7 @@ class WillingCounts:
 
 
 def _steps(agents: int, upto: float, steps: int | None, most: int | None) -> Floats:
-    """Thresholds t for which a 0/1 column says whether a count is t or more; the count is of a
-    type's `agents` agents and at most `upto`.
-    """
+    """Thresholds t of 0/1 columns that say whether t of the `agents` agents or more would leave."""
     number = agents if steps is None else min(steps, agents)
     place = np.arange(1, number + 1)
     if number == agents:
@@ -191,9 +189,7 @@ def _steps(agents: int, upto: float, steps: int | None, most: int | None) -> Flo
 def _alike(
     first: Integers, size: Integers, left: Integers, right: Integers
 ) -> tuple[Integers, Integers]:
-    """Indices of the r-th step of the left and of the right count, for all r that both have and for
-    each pair of counts of one type.
-    """
+    """Pair the r-th threshold of count `left[k]` with the r-th of `right[k]`: two index arrays."""
     number = np.minimum(size[left], size[right])
     within = _within(number)
     return np.repeat(first[left], number) + within, np.repeat(first[right], number) + within
@@ -202,9 +198,7 @@ def _alike(
 def _all_pairs(
     first: Integers, size: Integers, left: Integers, right: Integers
 ) -> tuple[Integers, Integers]:
-    """Indices of every step of the left count beside every step of the right one, for each pair of
-    counts.
-    """
+    """Pair each threshold of count `left[k]` with every one of `right[k]`: two index arrays."""
     number = size[left] * size[right]
     within, wide = _within(number), np.repeat(size[right], number)
     return (

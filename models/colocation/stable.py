@@ -207,7 +207,7 @@ def blocking_program(
 
 @dataclass(frozen=True)
 class _Chain:
-    """Prefix sums, along one type's preference order, of the agents beside its worst partners.
+    """Prefix sums of one type's agents, counted by partner from the worst partner on.
 
     Attributes
     ----------
@@ -228,7 +228,7 @@ class _Chain:
 
 
 class _Chains:
-    """Prefix sums of the partners of every type that can form blocking pairs.
+    """Prefix sums of agents by partner, the worst first, for every type that can block.
 
     Attributes
     ----------
@@ -258,8 +258,9 @@ class _Chains:
         self._leave_own_out(shared, at_most_one_of_own)
 
     def _leave_own_out(self, shared: Assignment, at_most_one_of_own: bool) -> None:
-        """Add columns of the a-agents who would leave for c and are not beside c, where c itself is
-        among the partners of its gain set.
+        """Add columns that count who would leave for a type c, less those already beside c.
+
+        Only where c is in the gain set G[a, c], the partners that type a would leave for c.
         """
         here, there = self.own = np.nonzero(self.sets.own & self.sets.blocks)
         count = shared.instance.count
@@ -283,20 +284,16 @@ class _Chains:
         builder.sums(len(here), (every, sums, 1.0), *both, lower=0.0, upper=0.0)
 
     def own_sums(self, chosen: Floats, sums: list[Floats]) -> Floats:
-        """Values of the columns `own_column`, from the values of a pairing's columns and of all
-        prefix sums.
-        """
+        """Agents who would leave for a type, less those beside it already, at a pairing's point."""
         return self.value_of_pair(sums)[self.own] - self._each * chosen[self._beside]
 
     def shared(self, chain: _Chain) -> Booleans:
-        """Whether each prefix sum of a chain is the number of agents who would leave for a type."""
+        """Whether each prefix sum counts exactly the agents who would leave for some type."""
         whole = self.sets.blocks[chain.type] & ~self.sets.own[chain.type]
         return np.isin(chain.levels, self.sets.size[chain.type, whole])
 
     def sums(self, chosen: Floats) -> list[Floats]:
-        """Values of the prefix sums, an array for each chain, from the values of a pairing's
-        columns.
-        """
+        """Prefix sums of agents by partner, the worst first, at a pairing: an array a chain."""
         return [
             np.cumsum(
                 np.bincount(chain.step, chain.agents * chosen[chain.column], len(chain.levels) + 1)
@@ -305,9 +302,7 @@ class _Chains:
         ]
 
     def value_of_pair(self, values: list[Integers] | list[Floats]) -> Floats:
-        """Table (T, T) of the entry that `values`, an array for each chain, holds for the gain set
-        G[a, c]; -1 where no pair can block.
-        """
+        """Table (T, T) of the value of each pair of types in its chain; -1 where none can block."""
         table = np.full(self.sets.size.shape, -1.0)
         for chain, value in zip(self.chains, values, strict=True):
             rivals = np.flatnonzero(self.sets.blocks[chain.type])
@@ -318,9 +313,7 @@ class _Chains:
 
 
 def _flags(builder: ProgramBuilder, chain: _Chain, needed: Booleans) -> tuple[Integers, Booleans]:
-    """Columns that are 1 when a chain's prefix sum is positive, and a mask of those that were
-    added; `needed` says which get a column.
-    """
+    """Columns that are 1 where a `needed` prefix sum is positive, and a mask of those added."""
     several = needed & (chain.most > 1)
     z = chain.s.copy()
     z[several] = builder.columns(int(several.sum()), upper=1.0, integer=True)

@@ -52,7 +52,7 @@ class Columns:
 
     @cached_property
     def largest(self) -> float:
-        """Largest cost of a group, in absolute value, as a penalty."""
+        """Largest absolute cost of a group, converted from units to a penalty."""
         return float(np.abs(self.cost).max(initial=0)) / UNIT
 
     @cached_property

@@ -53,16 +53,16 @@ class Chains:
     prefix: Integers
 
     def part(self, chain: int, end: int) -> tuple[Integers, Integers]:
-        """First `end` groups of one type's chain (indices of columns), and how often each contains
-        the type.
-        """
+        """Column indices of the `end` groups in which a type loses most, and its jobs in each."""
         inside = slice(self.first[chain], self.first[chain] + end)
         return self.column[inside], self.times[inside]
 
 
 def chains_of(instance: Groups, columns: Columns, every: Columns, least: int) -> Chains:
-    """Sort the groups of `columns` by the penalty of each type, and find the full groups of `every`
-    that can block if a job must gain more than `least` units.
+    """Order the groups of `columns` by the penalty of each type, to find blocking groups.
+
+    Find also the full groups of `every` that can block if each job must gain more than `least`
+    units of penalty.
     """
     types = instance.types
     chains = types * len(columns.limits)

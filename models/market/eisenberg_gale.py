@@ -139,7 +139,7 @@ def _homogeneous(
     utility: Family,
     rho: float,
 ) -> tuple[cvxpy.Expression, list[Any]]:
-    """Logarithms of users' utilities for a family of `instances.market.families`."""
+    """Expression (users,) of log utility under the named utility function, and its constraints."""
     import cvxpy as library
 
     cvxpy: Any = library

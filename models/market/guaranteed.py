@@ -47,8 +47,9 @@ class Guaranteed:
 
 
 def guaranteed(market: Market, static: Floats, index: float | None) -> Guaranteed:
-    """Build the program that guarantees user i the utility sigma x `static[i]`; some job of the
-    market can use two cores.
+    """Build the program that guarantees each user one common multiple of its `static` utility.
+
+    User i has at least sigma x `static[i]`. Some job of the market must be able to use two cores.
 
     Parameters
     ----------

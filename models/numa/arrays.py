@@ -33,8 +33,9 @@ class FluidProgram:
     total: int | None = None
 
     def flow(self, instance: Numa, point: Floats, throughput: float) -> Flow:
-        """Task flows [tasks/s] at a throughput: each class and memory sends its share, divided over
-        processors as the columns' values are.
+        """Task flows [tasks/s] at a throughput, from the values of the program's columns.
+
+        Each class and memory sends its share, divided over processors like its column values.
         """
         kinds, places = instance.classes, instance.processors
         work = np.maximum(point[: kinds * places * places], 0.0).reshape(kinds, places, places)
@@ -79,12 +80,11 @@ def power_program(instance: Numa, throughput: float, energy: Floats) -> FluidPro
 
 @validate_options
 def most_power_program(instance: Numa, price: Floats, energy: Floats) -> FluidProgram:
-    """Minimize link power [W] among the flows of maximum throughput, which `price` (P,) of cores'
-    time proves.
+    """Minimize link power [W] among the flows of maximum throughput.
 
-    By complementary slackness, prices (P,) that prove the most throughput leave exactly these:
-    processors of a price above 0 have no core idle, and tasks run only where their time costs
-    least. Prices below `ON_FACE` of the highest are 0, and so are differences of cost.
+    By complementary slackness, prices (P,) of cores' time that prove this maximum leave exactly
+    these flows: processors of a price above 0 have no core idle, and tasks run only where their
+    time costs least. Prices below `ON_FACE` of the highest are 0, and so are differences of cost.
     """
     program = throughput_program(instance)
     off = off_face(instance, price).reshape(-1)
@@ -98,8 +98,9 @@ def most_power_program(instance: Numa, price: Floats, energy: Floats) -> FluidPr
 
 @validate_options
 def off_face(instance: Numa, price: Floats) -> Booleans:
-    """Whether a task on a processor costs more, at the prices (P,) of cores' time, than on its
-    cheapest one; shape (K, L, P).
+    """Where a task costs more, at the prices (P,) of cores' time, than on its cheapest processor.
+
+    The table (K, L, P) is by class of tasks, memory of their data, and processor.
     """
     price = shaped("price", price, instance.processors)
     cost = instance.slowdown[:, instance.distance] * price

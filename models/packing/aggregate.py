@@ -89,7 +89,7 @@ def moves_program(
     spare: float = 0.0,
     budget: int | None = None,
 ) -> Moves:
-    """Maximize the number of VMs that can stay where they are with given servers, by class.
+    """Maximize the number of VMs that stay on their servers, with `servers` in use at most.
 
     On a server VMs stay if it is kept, and together with the others of its class they keep the
     rows of the aggregate program. Every answer gives a point of it.

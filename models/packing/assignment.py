@@ -1,4 +1,4 @@
-"""Placement rules as data of models; the plain CP-SAT model of packing: VMs by type and server."""
+"""Plain CP-SAT model of packing, with VMs by type and server, and arrays of placement rules."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ Spreads = tuple[tuple[tuple[int, ...], int, tuple[int, ...]], ...]
 
 @dataclass(frozen=True, eq=False)
 class RulesOnServers:
-    """Placement rules of a packing in the form in which optimization models read them.
+    """Placement rules of a packing, as arrays and groups of VM types, for optimization models.
 
     Attributes
     ----------
@@ -56,7 +56,7 @@ class RulesOnServers:
 
 @dataclass(frozen=True, eq=False)
 class RuledPacking(RulesOnServers):
-    """Packing with placement rules in the form in which the aggregated program reads it.
+    """Packing and its placement rules, as arrays by VM type and server class for a program.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""Programs of VMs with cards and fillings of cards by class of server."""
+"""Programs that assign VMs with cards, and ways to fill a server's cards, to server classes."""
 
 from __future__ import annotations
 

@@ -14,8 +14,9 @@ Floats = npt.NDArray[np.float64]
 def _served(
     builder: ProgramBuilder, combination: list[Integers], servers: Integers, cap: Floats
 ) -> tuple[list[Integers], Integers]:
-    """Add columns for the servers of each class by combination, and for the VMs of each user, at
-    most those held and those requested.
+    """Add columns for the servers of each class with each combination of VMs, and users' VMs.
+
+    A user's VMs are at most those that the servers hold, and at most its cap.
     """
     sizes, table = [len(each) for each in combination], np.concatenate(combination)
     of_class, types = np.repeat(np.arange(len(sizes)), sizes), table.shape[1]

@@ -54,8 +54,9 @@ def joint_model(
     order: list[int],
     stuck: list[bool],
 ) -> JointModel:
-    """Minimize servers x v + sum of skewness over the number of servers of each class with each
-    strategy.
+    """Minimize the game's disutility: how many servers of each class choose each strategy.
+
+    The objective is servers x v, the unfairness, + the sum of the servers' skewness.
 
     Parameters
     ----------
@@ -134,8 +135,9 @@ def _forbid_idling(
     order: list[int],
     stuck: list[bool],
 ) -> None:
-    """Add rows by which a server stays empty only if, once its class has moved, none of its
-    strategies fits the caps.
+    """Add rows by which a server is empty only if no other strategy of its class fits the caps.
+
+    What fits is judged after the class, as one of those in `order`, has moved.
     """
     before: list[int] = []
     for c in order:

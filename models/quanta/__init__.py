@@ -17,7 +17,10 @@ from ..program import LinearProgram, ProgramBuilder
 
 
 def least_total_program(instance: Quanta) -> LinearProgram:
-    """Maximize z, stated as minimizing -z; columns are y[i, t] for each demand above 0, then z."""
+    """Maximize the fewest slices that an active user gets in total, which is the last column.
+
+    The other columns are the slices of user i in quantum t, for each demand above 0.
+    """
     builder, (user, quantum) = ProgramBuilder(), np.nonzero(instance.demand)
     slices = builder.columns(len(user), upper=instance.demand[user, quantum])
     active, least = np.flatnonzero(instance.active), builder.columns(1, cost=-1.0)

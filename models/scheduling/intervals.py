@@ -234,8 +234,10 @@ class _Entry:
         return twice
 
     def _twice(self, left: Any, done: Any, square: Any, ends: Any) -> Any:
-        """Twice a job's psi_sp, from the moments left after it, its moments done, the square of
-        these, and whether it ends before the horizon.
+        """Twice the utility psi_sp of a job that runs for a number of moments before the horizon.
+
+        `left` are the moments after it, `done` those it runs, `square` is done x done, and `ends`
+        whether it ends before the horizon.
         """
         twice = self.rate * (2 * self.moments * left + square + done)
         return twice - 2 * self.missing * (left + ends)
@@ -255,8 +257,9 @@ def _add_times(
 
 
 def _apart(model: cp_model.CpModel, near: Nearness, worth: list[Any], owner: Integers) -> Any:
-    """Add the distance of the organizations' utilities from given ones, at most `near.most`;
-    `worth` is twice the psi_sp of each job.
+    """Limit the distance of organizations' utilities from `near.psi` to `near.most`; return it.
+
+    `worth` holds twice the utility psi_sp of each job.
     """
     distances = []
     for u, given in enumerate(near.psi.tolist()):

@@ -222,8 +222,8 @@ class Blossoms:
             self.offer(self.mate)
 
     def _between(self, rising: Integers, falling: Integers, most: int) -> Integers:
-        """Matching with a given number of single agents between two that are optimal at one rent,
-        by exchanging alternating paths.
+        """Matching with a given number of single agents, by exchanging alternating paths between
+        two matchings that are optimal at the same rent of single agents.
         """
         mate, seen = np.maximum(rising, -1), np.zeros(self.agents, dtype=bool)
         many = int(np.count_nonzero(mate < 0))

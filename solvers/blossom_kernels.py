@@ -151,8 +151,8 @@ def _price(forest: Forest, agent: int) -> int:
 
 @compiled
 def _look(forest: Forest, edges: Edges, node: int, cap: int) -> None:
-    """Set the times at which pairs of a node's agents become tight and prices reach the cap, after
-    the node (or child) became even or left the tree.
+    """Set when the pairs of a node's agents become tight, and when an even agent's price reaches
+    the cap. Called after the node or its blossom became even or left the tree.
     """
     outer = forest.outer[forest.first[node]]
     even, now, agent = forest.label[outer] == EVEN, forest.cursor[NOW], forest.first[node]
@@ -176,8 +176,8 @@ def _look(forest: Forest, edges: Edges, node: int, cap: int) -> None:
 
 @compiled
 def _settle(forest: Forest, node: int, outer: int) -> None:
-    """Apply the time since a node was labeled to its prices and weight, and remove the label; the
-    agents' outermost node is then `outer`.
+    """End the label of a node: change its agents' prices and its weight by the time since it was
+    set. The agents' outermost node is then `outer`.
     """
     passed = forest.label[node] * (forest.cursor[NOW] - forest.since[node])
     forest.label[node] = NONE
@@ -223,7 +223,7 @@ def _entry(forest: Forest, node: int, agent: int) -> tuple[int, bool]:
 
 @compiled
 def _two_on(forest: Forest, child: int, on: bool) -> tuple[int, int, int, int]:
-    """Next two children of a cycle, forward (`on`) or backward, and the agents that join them."""
+    """Next two children on a blossom's cycle, forward (`on`) or back, and the pair joining them."""
     if on:
         one = forest.after[child]
         return one, forest.after[one], forest.near[one], forest.far[one]
@@ -498,7 +498,7 @@ def nearest(cost: Ints, price: Ints, near: Ints, slack: Ints) -> None:
 
 @compiled
 def raise_prices(cost: Ints, price: Ints, cap: int, part: int) -> None:
-    """Raise each price by a part of its least slack (1 all of it, 2 half), up to the cap."""
+    """Raise each agent's price by 1 / `part` of its least slack over partners, up to the cap."""
     for agent in range(len(cost)):
         row, least = cost[agent], FORBIDDEN
         for other in range(len(cost)):

@@ -197,7 +197,7 @@ def deferred_acceptance(
 def _run_logged(
     kernel: Callable[..., Any], market: Any, state: Any, rounds: list[Round]
 ) -> tuple[int, int]:
-    """Run and record round by round, deriving rejections from the change of held offers."""
+    """Run deferred acceptance and log each round; rejected is who is no longer held."""
     lists, _, _, offset = market
     place, free = state[0], state[1]
     proposals = 0

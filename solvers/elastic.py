@@ -246,8 +246,8 @@ def _kept(found: Prices) -> list[list[Any]]:
 
 
 def _carried_cuts(instance: Elastic, previous: Earlier | None) -> list[Reply]:
-    """Cuts of an earlier round with the replies of changed jobs recomputed; none if the
-    configurations differ.
+    """Cuts (prices with the jobs' replies) of an earlier round, adjusted for the jobs that changed.
+    Empty if the configurations of jobs differ.
     """
     old = None if previous is None else previous.instance
     if previous is None or not isinstance(old, Elastic) or not same_configurations(old, instance):

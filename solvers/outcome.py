@@ -63,7 +63,7 @@ class Stop(StrEnum):
 
     @property
     def sentence(self) -> str:
-        """Sentence that explains the reason."""
+        """Sentence that explains this reason for stopping."""
         return {
             "finished": "it did all its work",
             "time_limit": "it reached the time limit",
@@ -115,7 +115,7 @@ def raise_if_interrupted(stop: Stop) -> None:
 
 
 def level(objective: str, value: float, bound: float | None, proved: bool) -> dict[str, Any]:
-    """Level of a lexicographic method, for a certificate."""
+    """Entry of a certificate for one level: objective, value, bound and whether it is proved."""
     status = Status.OPTIMAL if proved else Status.FEASIBLE
     return {"objective": objective, "value": value, "bound": bound, "status": status.value}
 
@@ -181,7 +181,7 @@ def gap_absolute(
 def gap(
     objective: float | None, bound: float | None, tolerance: float | None = None, scale: float = 1.0
 ) -> float | None:
-    """Relative gap |objective - bound| / |objective|, 0 as in `gap_absolute`; None without either.
+    """Relative gap |objective - bound| / |objective|, 0 if they agree; None without either.
 
     None too where one of them is 0 and the other is not: nothing is a fraction of that, and
     `gap_absolute` tells.

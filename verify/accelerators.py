@@ -262,8 +262,8 @@ class _Spare:
         self.given, self.worth = given, list[Fraction]()
 
     def begin(self, step: Step, need: list[Fraction]) -> None:
-        """Start with the prices of a step, completed by `completed`, and the total price of all
-        devices.
+        """Set the prices of steps and devices from a proof step with `completed`, and what is left:
+        the total price of all devices.
         """
         full = self.given.completed(step, need)
         self.worth, _ = self.given.worth(full)
@@ -433,8 +433,8 @@ def hierarchical(case: ProofCase) -> list[CheckedLevel]:
 def _least(
     case: ProofCase, given: Shares, floor: list[Fraction], gain: list[Fraction], money: int
 ) -> CheckedLevel:
-    """Check the minimum of money x cost of devices - sum of gain x throughput, where each job has
-    its floor.
+    """Check the least of `money` times the cost of devices less the total gain of throughputs,
+    where each job has at least its throughput `floor`.
 
     If steps are worth s >= gain each, that is at least what (s - gain) of the floors is, less all
     that there is. Where s of the floors alone is more than there is, there is no answer.

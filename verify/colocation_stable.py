@@ -24,7 +24,7 @@ class Gains:
             raise Refused("alpha is below 0, or its mode is not known")
 
     def most(self, old: int) -> int:
-        """Largest penalty by which an agent at penalty `old` gains (all penalties are integers)."""
+        """Largest penalty at which an agent gains that had the penalty `old`; all are integers."""
         unit, mode = self.given.unit, self.mode
         base = abs(old) if mode == "relative-penalty" else unit
         base -= old if mode == "relative-throughput" else 0

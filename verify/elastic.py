@@ -137,8 +137,8 @@ def optimal(case: ProofCase) -> list[CheckedLevel]:
 
 
 def max_min(case: ProofCase) -> list[CheckedLevel]:
-    """Check the largest least utility: no level that prices exclude is reached, nor one above a
-    job's best configuration; it is one of the utilities, or 0.
+    """Check the largest least utility. Prices prove that a level is out of reach: the bound is the
+    largest utility below it, or 0, and at most the least of the jobs' best utilities.
     """
     given, level = Jobs(case), CheckedLevel()
     level.at_most(Fraction(min(max(given.worth[i]) for i in given.there), given.unit))

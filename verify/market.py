@@ -91,9 +91,7 @@ class Market:
         return [self.value(job, x, self.over) for job, x in enumerate(cores)]
 
     def tangents(self, step: Step) -> tuple[list[int], list[int]]:
-        """Constants w r(t) and slopes w s'(t) of the tangents to the jobs' values by (1), rounded
-        up.
-        """
+        """Constants and slopes, rounded up, of tangents that bound jobs' values; see (1) above."""
         points, over = self.points(step["at"], "at") if "at" in step else (self.cores, self.over)
         rest, slope, one = [], [], self.one
         for f, w, t in zip(self.fraction, self.work, points, strict=True):

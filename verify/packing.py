@@ -157,8 +157,8 @@ class Packing:
             self._counted(self.cards or [], k)
 
     def _counted(self, cards: list[int], k: int) -> None:
-        """Add GPU cards as one more resource: in units (k = 0), or rounded by a dual feasible
-        function (k above 0).
+        """Add the GPU cards of servers and VMs as one more resource. It is counted in units if k is
+        0, else rounded by the dual feasible function of k.
 
         Theorem (Fekete and Schepers 2001). Let a share x of a card count x if x (k + 1) is whole,
         and floor(x (k + 1)) / k if not. Shares on one card count 1 at most: of those that are not

@@ -1,4 +1,4 @@
-"""Packing: prices of VMs."""
+"""Check of the bound on servers that dual prices of VMs prove, as no filling is worth more."""
 
 from bisect import bisect_right
 from fractions import Fraction

@@ -15,8 +15,8 @@ Placing = tuple[Program, Kinds]
 
 
 def placing_program(given: Packing, numbers: list[int], step: Step) -> Placing:
-    """Integer program of the placements of all requests on at most `numbers` servers of each class;
-    with its columns of each class, or of each server if a step says "each".
+    """Integer program of placing all requests on at most `numbers[c]` servers of each class c; with
+    its columns by class or, if the proof step has "each", by server.
 
     Columns: the servers in use of a class, and the VMs of each type on them. Rows: the VMs take
     no more room than these servers have; those of a type, of one size, or of a limit are at

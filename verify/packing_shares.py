@@ -1,4 +1,4 @@
-"""Packing: shares and utilization."""
+"""Checks of the largest least dominant share and of the largest utilization in packing."""
 
 import math
 from fractions import Fraction

@@ -39,9 +39,7 @@ def bounds(
 
 
 def _judged(case: ProofCase) -> tuple[list[Fraction], Fraction, int | None]:
-    """Total slices of each user with some demand in the answer, which is checked, and `bounds` of
-    these totals.
-    """
+    """Check an answer; return each demanding user's total slices, and their `bounds`."""
     document = fields(case.document, "demand share", "names", "the instance")
     rows = [listed(row, "demand") for row in listed(document["demand"], "demand")]
     refuse_if(len({len(row) for row in rows}) != 1, "demand is no table")

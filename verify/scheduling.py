@@ -182,7 +182,7 @@ class Shapley:
         return (((count << self.width) + total) << self.width) + squares
 
     def value(self, sums: int, t: int) -> int:
-        """Twice the sum of age(t - x) over the times x that `sums` encodes; see `digits`."""
+        """Twice the utility at t of running since the times that `sums` encodes; see `digits`."""
         half, mask = 1 << self.width - 1, (1 << self.width) - 1
         sums += self.digits(half, half, half)
         count, total = (sums >> 2 * self.width) - half, (sums >> self.width & mask) - half
@@ -271,7 +271,7 @@ class Shapley:
 
 
 def played(case: ProofCase, given: Scheduling) -> Shapley:
-    """Schedules of all coalitions, by the reading of the rule that the options state."""
+    """Schedules of all coalitions under REF, read by its figure or definition as options say."""
     reading = case.options.get("reading", "figure")
     refuse_if(reading not in ("figure", "definition"), "reading is neither figure nor definition")
     return Shapley(given, int(reading == "definition"))

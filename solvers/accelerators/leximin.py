@@ -302,8 +302,9 @@ class Filling:
         return float(np.interp(spare, [math.fsum(worth * path.at(end)) for end in ends], ends))
 
     def _at_fastest(self, earlier: Prices, types: Integers, cap: Floats) -> Prices:
-        """Prices which prove that no job of the given types exceeds its cap (T,), added to those of
-        used-up kinds; a step is worth at most what the latter pay for it.
+        """Prices by which no job of the given types exceeds its cap (T,), with the `earlier` ones
+        of used-up kinds. Steps beyond the cap are worth no more than placements on these kinds
+        cost.
         """
         instance, most = self.instance, cap * self.unit
         step, job = earlier.step.copy(), earlier.job.copy()
@@ -349,7 +350,7 @@ class Filling:
         return Outcome(solution, first["bound"], Status(first["status"]), self.stop, certificate)
 
     def _most(self, prices: Prices, before: list[int], ratio: Floats, unit: Floats) -> Floats:
-        """Upper bounds (T,) by prices on jobs' throughputs if those of `before` are kept."""
+        """Upper bounds (T,), by dual prices, on jobs' throughputs if types `before` keep theirs."""
         worth = prices.step * self.instance.count * unit
         others = np.zeros(len(worth))
         others[before] = (worth * ratio)[before]

@@ -167,7 +167,7 @@ def finish_time(instance: Accelerators, *, time_limit: float | None = None) -> O
 
 
 class _Ends:
-    """Finish-time ratios: throughputs that one requires, those of an answer, and excluded ones."""
+    """Finish-time ratios: throughputs needed for one, those of answers, and those ruled out."""
 
     def __init__(self, instance: Accelerators) -> None:
         self.instance, self.there = instance, instance.count > 0

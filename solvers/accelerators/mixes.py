@@ -116,8 +116,8 @@ class Mixes:
         return use[:-1]
 
     def slopes(self, rent: Floats) -> Floats:
-        """Cost (T,) of one more step a second for a job of each type at given rents; where no kind
-        is faster than its need, the cost saved by one step less.
+        """Cost (T,) of one more step a second for a job of each type at given rents of devices. If
+        no kind is faster than its needed throughput: the cost that one step less saves.
         """
         prices = self.workers * np.append(rent, 0.0) - self.worth
         cost = self.costs(rent).min(axis=1, keepdims=True)
@@ -221,8 +221,8 @@ class FixedMixes:
         return np.array([use - self.theta * each[:-1], each[:-1]])
 
     def move(self, prices: Prices, theta: float) -> None:
-        """Set theta, prices and mixes to a program's optimum, and free the types whose fixed mix is
-        no longer the cheapest.
+        """Take theta (the level of throughputs), prices and mixes from a program's optimum. The
+        next program also places the types whose fixed mix is no longer the cheapest.
         """
         self.theta, self.price = theta, prices.device + self.rent
         self.mixes = Mixes(self.instance, self.floor + theta * self.rate, self.gain)

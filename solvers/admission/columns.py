@@ -271,7 +271,7 @@ class ColumnGeneration:
         return line
 
     def _sets(self, k: int, places: Iterable[int]) -> list[tuple[Column, float]]:
-        """Columns of kind k, with worth, from the sets of jobs that a kernel has written."""
+        """Columns of VMs of kind k: sets of jobs that a kernel has written, with total speed."""
         found = []
         for i in places:
             jobs = self._member[self._start[i] : self._start[i + 1]]

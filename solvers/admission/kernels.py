@@ -138,8 +138,8 @@ def share(
     number: int,
     noise: float,
 ) -> float:
-    """The best sharing of one VM's cores among the first `number` jobs (rows), into held and free;
-    returns the total speed.
+    """Divide one VM's cores among its first `number` jobs (rows) for the largest total speed, which
+    is returned. Sets `used_cores` of each job, and `free`.
     """
     for c in range(len(cores)):
         free[c] = cores[c]

@@ -157,7 +157,7 @@ class Search(Incumbent[Assignment, float]):
         self.certificate["levels"] = [first, second]
 
     def outcome(self, objective: str, value: float, bound: float) -> Outcome:
-        """The checked outcome, of total speed or of the jobs served."""
+        """Outcome with the incumbent, checked, and the value and bound of the given objective."""
         check(self.instance, self.best)
         unit = scale(self.instance, objective)
         if agree(value, bound, unit):

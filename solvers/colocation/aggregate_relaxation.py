@@ -135,7 +135,7 @@ class _Search:
         return Stop.TIME_LIMIT
 
     def _family(self, clear: Integers) -> Stop:
-        """Search the pairings with the given flags at 1 by CP-SAT; return why it stopped."""
+        """Search pairings by CP-SAT with 0/1 columns `clear` fixed at 1; return why it stopped."""
         program = self.program.program
         lower = program.lower.copy()
         lower[clear] = 1.0

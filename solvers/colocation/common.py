@@ -198,8 +198,8 @@ def run(
     apart: bool = False,
     by_cores: bool = False,
 ) -> EngineAnswer:
-    """Solve a pairing program within the clock's time, one of `parts` equal parts of it, or `most`
-    seconds; progress is divided by `scale`.
+    """Solve a pairing program in 1 / `parts` of the time left, and at most `most` seconds. Progress
+    is reported divided by `scale`.
 
     A time that is up gives the start back at once, so that every caller has one path. `apart`:
     under a time limit in a process of its own, which is ended when the time is up; what it had

@@ -156,7 +156,7 @@ class FairSearch:
 
     @property
     def slack(self) -> float:
-        """Slack of the incumbent."""
+        """Slack of fair attribution in the incumbent pairing."""
         return attribution_slack(self.instance, self.best)
 
     @property
@@ -200,7 +200,7 @@ class FairSearch:
         return self.pairs > self.limits.programs.most_pairs and self.clock.left is not None
 
     def prove(self, bound: float) -> None:
-        """Keep a bound on the slack or, at the second level, on the total penalty."""
+        """Raise the bound on the slack or, once the slack is fixed, that on the total penalty."""
         if self.at is not None:
             bound /= self.instance.agents
             known = self.penalty_bound
@@ -229,7 +229,7 @@ class FairSearch:
         raise_if_interrupted(stop)
 
     def solve(self, parts: int = 1) -> None:
-        """Solve the level's integer program within 1 / `parts` of the remaining time."""
+        """Solve the level's program (slack, then penalty) in 1 / `parts` of the remaining time."""
         if self.program is None:
             return
         at, program, per = self.at, self.program, float(self.instance.agents)

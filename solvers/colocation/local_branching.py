@@ -145,7 +145,7 @@ class LocalBranching(Incumbent[Pairing, float]):
 
     def first(self, until: float) -> None:
         """Search boxes around the relaxed point, the smallest first, until a better pairing is
-        found or `until`.
+        found or the clock shows `until` seconds.
         """
         point, before = self.relaxation.point[: self.size], self.value
         for per_type, reach in BOXES:

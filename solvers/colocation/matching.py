@@ -326,8 +326,8 @@ class Matching(TotalPenalty):
         return found
 
     def _odd_groups(self) -> list[Booleans]:
-        """Components of an odd number of agents that may not share with agents outside, so that one
-        agent runs alone.
+        """Connected components with an odd number of agents, of which one has to run alone. Agents
+        of different components may not share.
         """
         from scipy.sparse.csgraph import connected_components
 

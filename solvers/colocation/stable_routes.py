@@ -327,8 +327,8 @@ def deletions_again(search: StableSearch) -> None:
 
 
 def cheapest_of_different(search: StableSearch) -> None:
-    """Minimize the penalty among all stable pairings if there are any, else among those whose
-    blocking pairs are among the incumbent's, or all with as few if agents are few.
+    """Minimize the penalty over all stable pairings, if there are any. Else over pairings whose
+    blocking pairs are among the incumbent's or, if agents are few, over all with as few.
     """
     if search.clock.expired or search.penalty_bound is not None:
         return
@@ -353,8 +353,8 @@ def cheapest_of_different(search: StableSearch) -> None:
 
 
 def zero_over_types(search: StableSearch) -> None:
-    """Decide whether zero blocking pairs are possible, and at what least penalty, if types, or
-    their pairs after the first phase, are few; a no proves that one is needed.
+    """Decide by a program over types whether a pairing without blocking pairs exists, and its least
+    penalty. Only if types, or pairs left by the first phase, are few; a no proves the bound 1.
     """
     possibly = search.counted.uncertainty == "possible"
     if (_clear(search) or possibly) and "zero" in search.limits.routes:
@@ -426,7 +426,7 @@ def search_agents(search: StableSearch) -> None:
 
 
 def count_in_steps(search: StableSearch) -> None:
-    """Raise the bound by the order encoding, with more steps each time its bound is reached."""
+    """Raise the lower bound by order encodings of the types' penalties, in more and more steps."""
     if "order" not in search.limits.routes:
         return
 
@@ -455,8 +455,8 @@ def count_in_steps(search: StableSearch) -> None:
 
 
 def decide(search: StableSearch, seconds: float | None = None, upto: int | None = None) -> None:
-    """Decide whether a number of blocking pairs between bound and value, at most twice the bound,
-    is enough; repeat until one number is undecided in time.
+    """Decide whether a number of blocking pairs, midway between bound and value, is enough, until a
+    number stays undecided. It is at most twice the bound.
 
     Parameters
     ----------
@@ -488,8 +488,8 @@ def decided(search: StableSearch, most: int, seconds: float | None) -> bool:
 
 
 def cheapest_over_types(search: StableSearch) -> None:
-    """Minimize the penalty without blocking pair, or with the fewest if a program of this size can,
-    if time is left.
+    """Minimize the penalty over pairings with the fewest blocking pairs by a program over types. If
+    these are more than 0, only where the program's size is allowed.
     """
     if search.clock.expired:
         return

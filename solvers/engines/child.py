@@ -309,7 +309,7 @@ def _listen(requests: IO[bytes], inbox: SimpleQueue[bytes | None], state: _State
 
 
 def _called(frame: bytes, state: _State, nowhere: IO[str], answers: IO[bytes]) -> bytes:
-    """Make the requested call and return its pickled reply; report when time does not count."""
+    """Make the requested call and return its pickled reply; tell the parent of stopwatch pauses."""
 
     def watch(stopped: bool) -> None:
         if stopped:

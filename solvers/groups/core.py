@@ -363,8 +363,8 @@ def _confirm(search: CoreSearch) -> None:
 
 
 def _between(search: CoreSearch, low: int) -> list[int]:
-    """Candidate alphas, as differences of losses, between an alpha and the incumbent's: 0 alone at
-    first, and a single one if there are very many.
+    """Values of alpha to try between `low` and the incumbent's: they are differences of losses.
+    First 0 alone, and later one value if there are very many.
     """
     high, columns, limits = search.value, search.columns, search.limits
     if high <= 0:

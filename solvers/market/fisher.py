@@ -272,7 +272,7 @@ def respond_first(search: PriceSearch) -> None:
 
 
 def end_by_forest(search: PriceSearch) -> None:
-    """Where all f = 1, pivot on a spanning forest of bids to the exact equilibrium."""
+    """Pivot spanning forests of bids to the exact equilibrium, if all parallel fractions are 1."""
     exchange = search.exchange
     if exchange.straight and "forest" in search.routes:
         price = exchange.price
@@ -282,8 +282,8 @@ def end_by_forest(search: PriceSearch) -> None:
 
 
 def solve_newton(search: PriceSearch) -> None:
-    """Where all f < 1, solve for the logarithms of prices by Newton's method, with matrix-free or
-    sparse linear systems.
+    """Solve for the logarithms of prices by Newton's method, if all parallel fractions are below 1.
+    Its linear systems are matrix-free or sparse.
     """
     if search.exchange.smooth and "newton" in search.routes:
         search.follow_newton("newton", search.exchange.price)

@@ -170,8 +170,8 @@ class Weights:
 
 @dataclass(frozen=True, eq=False)
 class Point:
-    """Evaluation of the dual at log prices (m,): the change of the weights since they were scaled,
-    sums of the users' weights (n,), money bid and worth of all cores (m,), and the dual's value.
+    """Dual function at the log prices of servers (m,), evaluated. Fields: change of the weights
+    since scaled, sums of weights by user (n,), money bid and worth of all cores by server (m,).
     """
 
     price: Floats

@@ -302,5 +302,5 @@ def _clipped(gain: Floats, most: float) -> Floats:
 
 
 def _reason(answer: EngineAnswer) -> Stop:
-    """Stop of an engine that proved nothing; a finished one counts as out of iterations."""
+    """Why an engine stopped without a proof; if it says finished, it ran out of iterations."""
     return answer.stop if answer.stop is not Stop.FINISHED else Stop.ITERATION_LIMIT

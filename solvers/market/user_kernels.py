@@ -42,8 +42,8 @@ def fill(
     first: int, last: int, work: Floats, fraction: Floats, price: Floats, budget: float,
     amount: Floats, gap: Floats, slope: Floats,
 ) -> float:  # fmt: skip
-    """Divide one user's budget over its jobs, `first` to before `last`, as `utility.fill` does for
-    f in (0, 1) and work above 0; return the user's level.
+    """Divide one user's budget over its jobs, `first` to before `last`; return the level, as
+    `utility.fill` does. Parallel fractions are in (0, 1), and work is above 0.
 
     Parameters
     ----------

@@ -72,8 +72,8 @@ def weighted_optimum(market: Market, weight: Floats) -> tuple[Floats, float]:
 
 
 def _fractional(market: Market, work: Floats) -> tuple[Floats, float]:
-    """Cores of most total utility when a job's work is `work`, and the dual bound sum_j mu_j C_j +
-    sum_k max_x (w s(x) - mu x) on this total.
+    """Divisible cores of the largest total utility when a job's work is `work`, and a dual bound.
+    The bound is sum_j mu_j C_j + sum_k max_x (w s(x) - mu x) at core prices mu.
     """
     # 1. a sliver of each server is set aside for its serial jobs, all of it if it has no others
     useful = work > 0
@@ -112,7 +112,7 @@ def _fractional(market: Market, work: Floats) -> tuple[Floats, float]:
 
 
 def _whole(market: Market) -> tuple[Floats, float]:
-    """Integer cores by the largest gains, and a dual bound."""
+    """Integer cores of most total utility, by the largest marginal gains, and its dual bound."""
     total = np.floor(market.capacity + 1e-9).astype(np.int64)
     useful = np.bincount(market.server[market.useful], minlength=market.servers) > 0
     total = np.where(useful, total, 0)

@@ -200,8 +200,8 @@ def _of_all(instance: Numa, flow: Flow) -> Flow:
 
 
 def mix_shares(instance: Numa, flow: Flow, by: str = "class") -> Floats:
-    """Share of the tasks that run at each distance, by class or by class and memory, shape (K, L,
-    D); local if there are none.
+    """Share of the tasks that run at each distance, shape (K, L, D), by class or by class and
+    memory. Where there are no tasks, all of it is at distance 0.
     """
     away = np.eye(instance.blade_distance + 1)[instance.distance]
     rate = np.einsum("klp,lpd->kld", flow.flow, away)

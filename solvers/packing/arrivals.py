@@ -217,8 +217,8 @@ class ArrivalProgram:
 
 
 def arrival_program(problem: Reduced, kind: Integers, placed: Integers) -> ArrivalProgram | None:
-    """Relaxation to the resource, in few units, whose free amount the new VMs need most; None if
-    there is no such resource.
+    """Relaxation of placing new VMs, to the one resource that they are shortest of. Only resources
+    whose capacity is few units count; None if there is none.
     """
     arriving = np.maximum(problem.request - placed.sum(axis=0), 0)
     wanted = problem.demand.T @ arriving

@@ -357,7 +357,7 @@ class _Leximin:
             self.stop = self.tables
 
     def settle(self, level: int) -> Fraction:
-        """Maximize the share of one level with the earlier levels fixed; return its upper bound."""
+        """Maximize one level's dominant share with earlier levels fixed; return its upper bound."""
         highest = self._simple(level)
         if isinstance(self.tables, Stop) or self.shares[level] >= highest:
             return highest

@@ -65,7 +65,7 @@ class Node:
 
 
 class _Open(Exception):
-    """Raised if there is an answer, or no time or space for a proof."""
+    """Raised if a tree of fillings finds an answer, or has no time or space left for a proof."""
 
 
 def refuted(given: Fillings, clock: Clock) -> Any | None:
@@ -147,8 +147,8 @@ def hints_of(tree: Any, sums: list[list[int]], priced: Priced) -> dict[str, Any]
 
 
 def _relaxed(given: Fillings, path: tuple[Node, ...]) -> WarmStartedProgram:
-    """Linear program over fractional numbers of fillings that minimizes unmet demand and violated
-    branches; its rows are items, classes, target, and nodes of the path.
+    """Linear program of fractional numbers of fillings that minimizes unmet demand plus violated
+    branches. Rows: one per item, one per server class, the cost limit, and the path's nodes.
     """
     number, types = given.table.shape
     rows = ProgramBuilder()

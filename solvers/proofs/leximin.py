@@ -57,8 +57,8 @@ def leximin(task: Task) -> Proof:
 
 
 def _weights(task: Task) -> dict[str, Any]:
-    """Proof step with users' weights at which the best weighted sum of sharing indices is least,
-    found by gradient steps, and tangent points.
+    """Proof step of users' weights that make the best weighted sum of sharing indices small, with
+    tangent points. The weights are found by gradient steps.
     """
     from scipy.optimize import minimize
 

@@ -56,7 +56,7 @@ def box_tree(
 
 
 def nash_tree(task: Task, market: Market) -> list[Any] | None:
-    """Nodes of a tree that bounds the Nash welfare of integer cores by the answer's, or None."""
+    """Nodes of a tree proving that no integer cores have a larger Nash welfare; None if not."""
     if not all(market.by_user(market.values())[i] for i in market.active):
         return None  # a welfare of 0 has no logarithm to bound
     try:

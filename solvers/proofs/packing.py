@@ -101,7 +101,7 @@ def cheapest(task: Task) -> Proof:
 
 
 def _services(task: Task, claimed: int, *, costs: bool) -> Steps:
-    """Steps by the coarsest prices of VM sizes that prove the bound; else a tree; else prices."""
+    """Steps by the coarsest dual prices that prove the claim; else a tree, or the best prices."""
     below = None if task.outcome.status is Status.INFEASIBLE else claimed
     best: Prices | None = None
     if below is not None:

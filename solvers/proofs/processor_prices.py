@@ -87,7 +87,7 @@ def fluid_power(task: Task) -> Proof:
 
 
 def _grids(task: Task) -> tuple[int | None, ...]:
-    """Precisions of integer prices: None for twelve digits, or the largest denominator."""
+    """Denominators to which dual prices are rounded in turn; None stands for twelve digits."""
     given = task.instance
     return (None, *NICE) if given.classes * given.processors**2 <= SMALL else (None,)
 
@@ -110,7 +110,7 @@ def _sustained(task: Task, case: ProofCase) -> dict[str, Any] | None:
 
 
 def _holding(case: ProofCase, flow: Flow, grid: int | None) -> dict[str, Any] | None:
-    """Witness of the flow if it keeps capacities and, with `grid`, has the least power, or None."""
+    """Flow as a proof's witness; None unless capacities hold (and, with `grid`, power is least)."""
     case.witness = {"split": _split(flow, grid)}
     try:
         [level] = numa_power(case)

@@ -290,7 +290,7 @@ class Improver:
         search.reduce()
 
     def _replace(self, free: list[Pair], instead: list[Pair]) -> Iterator[None]:
-        """Add to `instead` fewer deletions than `free` with the same effect, or as many."""
+        """Add to `instead` deletions that leave no odd party: fewer than `free`, else as many."""
         for limit in (len(free) - 1, len(free)):
             if self.search.value <= 2 * limit:
                 yield from self._find(limit, 0, self._random_order())

@@ -153,7 +153,7 @@ class DeletionSearch:
     def start(
         self, limit: int, target: int, order: NDArray[np.int64] | None = None, least: int = 0
     ) -> None:
-        """Begin a search for `least` to `limit` deletions that reduce `value` to `target` or below.
+        """Begin a search for `least` to `limit` deletions that leave at most `target` odd parties.
 
         With an order of the agents it tries first what lowers `value`; without, what makes an
         exhaustive search short.

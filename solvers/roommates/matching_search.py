@@ -102,7 +102,7 @@ class MatchingSearch(Incumbent[Ranks, int]):
         raise NotImplementedError
 
     def valid_start(self, start: ArrayLike) -> Ranks:
-        """Partners (n,) of the start, checked to be a matching of the goal."""
+        """Partners (n,) of a starting matching; an error if it is invalid or misses the goal."""
         partner = valid_partner(mutual_ranks(self.place), start)
         if self.goal == "perfect" and (partner < 0).any():
             raise InvalidInstance(

@@ -55,8 +55,8 @@ class WeakLists:
         return bool((self.better == self.place).all())
 
     def tie_breaking(self, keys: NDArray[Any], favored: Ranks | None = None) -> Ranks:
-        """Ranks of a tie-breaking in which agents move up among those that are not certainly
-        better.
+        """Ranks of one tie-breaking of the lists. By its key an agent moves up, past those that are
+        not certainly better.
 
         Parameters
         ----------

@@ -97,7 +97,7 @@ class StableTable:
                 yield table.last_partner
 
     def components(self) -> list[NDArray[np.int64]]:
-        """Groups of open agents that are independent of each other."""
+        """Groups of undecided agents; each group's choices do not affect the other groups."""
         from scipy.sparse import coo_array
         from scipy.sparse.csgraph import connected_components
 

@@ -154,7 +154,7 @@ class _Run(MatchingSearch):
             self.finished.clear()
 
     def _search(self, search: TieSearch, work: int) -> None:
-        """Exhaust `bound`, `bound + 1`, ... deletions from one tie-breaking, within given work."""
+        """Try k = `bound`, `bound + 1`, ... deletions, until some suffice or `work` is used up."""
         end = search.work + work
         while self.open:
             limit = self.bound
@@ -296,7 +296,7 @@ class TieSearch:
             self._fixed[i].pop()
 
     def _sort(self, ties: list[Tie], value: int) -> Iterator[int]:
-        """Move the tie to the front whose reversal leaves the fewest odd parties."""
+        """Move to the front the open tie whose reversal leaves the fewest odd parties."""
         if len(ties) < 2:
             return
         values = []
@@ -343,7 +343,7 @@ class TieSearch:
         return self.table.value
 
     def _open_ties(self, predecessor: Ranks) -> list[Tie]:
-        """Ties whose reversal could make a partition unstable, given those fixed."""
+        """Ties whose reversal can unsettle the stable partition, with the orders fixed so far."""
         from . import list_kernels
 
         lists, out = self._lists, self._out

@@ -234,8 +234,8 @@ def _play(
     state: kernels.State, machines: kernels.Machines, output: kernels.Output,
     draws: npt.NDArray[np.float64], clock: Clock, partial: bool,
 ) -> tuple[int, Stop]:  # fmt: skip
-    """Run the kernel in slices; when stopped, only the wanted coalition continues, first in, first
-    out.
+    """Run the compiled simulation, with progress after every slice of steps. Once stopped, only the
+    wanted coalition's schedule is completed, by the rule FIFO.
     """
     from . import kernels
 

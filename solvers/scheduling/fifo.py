@@ -17,7 +17,7 @@ _SLICE = 20_000_000
 
 
 def fifo_values(instance: Scheduling, masks: npt.ArrayLike, times: npt.ArrayLike) -> Integers:
-    """Total psi_sp of each coalition at each time, shape (n, q).
+    """Total utility psi_sp of the organizations of each coalition at each time, shape (n, q).
 
     Jobs are served by release, then organization, then as listed. Nobody overtakes, but with
     backfilling the first waiting job of an organization passes what does not fit, as in the event

@@ -170,8 +170,8 @@ def shapley_keys(
     key: Ints, folded: Ints, worth: Ints, weight: Ints, desk: Ints, members: Ints,
     scale: int, mask: int, size: int, c: int, t: int,
 ) -> None:  # fmt: skip
-    """Compute key[u] = (psi - phi) of each member at t times the scale, plus a common constant.
-    O(2^|C|).
+    """Compute how far each member's utility psi is above its Shapley value phi at t, in O(2^|C|):
+    key[u] is (psi - phi) times the scale, plus a common constant.
 
     phi is equation 1 with its two sums drawn apart: over the subsets with u, each counting
     `weight`, less a sum over all subsets that is the same for every u and left out. The first is

@@ -313,7 +313,7 @@ def distance(instance: Scheduling, schedule: Schedule, given: Integers) -> int:
 
 
 def worth_of(instance: Scheduling, schedule: Schedule, objective: Objective) -> int:
-    """Total work in units, or total utility psi, of a schedule by the horizon."""
+    """Total work in units, or total utility psi_sp, of a schedule by the horizon."""
     value = job_psi if objective == "utility" else job_units
     return int(value(instance, schedule, instance.horizon).sum())
 

@@ -255,7 +255,7 @@ def affordable(instance: Scheduling) -> bool:
 
 @validate_options
 def reference(instance: Scheduling, reading: Reading = "figure") -> Reference:
-    """Values and utilities of REF, cached for the last 32 instances and readings."""
+    """Values and utilities of REF; cached for the last 32 instances and readings of its rule."""
     with _known_lock:
         found = _known.get((instance, reading))
     if found is None:

@@ -188,8 +188,8 @@ class Boxes:
     def _play(
         self, start: int, at: Integers, stop: int, value: Floats, progress: GameProgress, kept: int
     ) -> tuple[list[int], Integers]:
-        """Choices of the players at positions `start` to `stop`, starting from coordinates `at`,
-        and the coordinates that they reach; `value` has the final variances of the last box.
+        """Choices of players `start` to `stop` from coordinates `at` of total counts, and the
+        coordinates that they reach. `value` has the final variances at all points they can reach.
         """
         sizes = self.sizes(start, stop, at)
         if sum(map(math.prod, sizes.tolist())) > kept and stop - start > 1:

@@ -253,8 +253,8 @@ def best_values(
     slack: float,
     begin: int,
 ) -> Any:
-    """Backward induction on a box: replace the variances at the next level's points by those that
-    each point of a level reaches by its best move, line by line from `begin` on.
+    """Step of backward induction on a box of points: the final variance at each point before a move
+    becomes that of the best point after it. Works in place, line by line from `begin` on.
 
     Moves are added to the coordinates and are not negative; those of one skewness stand together,
     and `is_last` says where they end. No coordinate may pass `room`. A player without a move

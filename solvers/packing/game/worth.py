@@ -248,8 +248,8 @@ class Worths:
         return sign([Radical(Fraction(n), Fraction(x), inside) for x, n in signed])
 
     def _single(self, amounts: Counter[int], side: int) -> list[Radical]:
-        """Fairness variance with a sign as one radical (none if it is 0); raises TooLong if its sum
-        has several terms or is too long.
+        """Fairness variance times `side` (1 or -1) as a list of one radical, empty if it is 0;
+        raises TooLong if the variance has several terms or is too long.
         """
         terms = merged(
             [

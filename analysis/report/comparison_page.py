@@ -124,7 +124,7 @@ def write_report(
     for name in columns:
         if bare(name).casefold() not in map(str.casefold, headings):
             raise UnknownName("column", name, headings)
-    written = [write_page(page, path, progress or (lambda words: None))]
+    written = [write_page(page, path, progress)]
     for problem in (part for part in page.parts if part.title in PROBLEM_NAMES):
         if figures is not None and problem.drawn():
             written += _write_pictures(problem, Path(figures), width)

@@ -13,6 +13,7 @@ from typing import Any
 
 from ...instances.problem.errors import InvalidOption, install
 from ...instances.problem.files import write_text
+from ...instances.problem.option_types import validate_options
 from ...instances.problem.text import sanitize_for_terminal
 from .console import require_writable
 from .drawing import require_matplotlib, svg
@@ -114,8 +115,9 @@ def require_report(path: Path | None, *inputs: str | Path) -> None:
     require_writable(path, *inputs)
 
 
+@validate_options
 def write_page(
-    page: Page, path: str | os.PathLike[str], progress: Callable[[str], None] = lambda words: None
+    page: Page, path: str | os.PathLike[str], progress: Callable[[str], None] | None = None
 ) -> Path:
     """Write a page as one HTML file that needs no network, and return its path.
 
@@ -138,7 +140,8 @@ def write_page(
 
     drawn: dict[int, str] = {}  # 1. Draw the pictures.
     for number, shown in enumerate(page.pictures(), start=1):
-        progress(shown.title)
+        if progress is not None:
+            progress(shown.title)
         drawn[id(shown)] = _svg(shown, f"p{number}-")
     style, script = ((_ASSETS / name).read_text("utf-8") for name in ("style.css", "script.js"))
     digest = base64.b64encode(sha256(script.encode()).digest()).decode()

@@ -182,8 +182,8 @@ class Sweep:
         return self.fairer * (fairness - limit) <= 0
 
     def within(self, limit: float, left: int, method: Within) -> PricePoint:
-        """Frontier point at a limit, by the first of the `left` remaining programs unless a known
-        answer already settles it.
+        """Frontier point at one limit on fairness: by a program, unless a known answer settles it.
+        `left` programs share the time that is left.
         """
         start, free = self.best(limit), self.free
         if free is not None and self._keeps(self.measured(free.solution)[1], limit):

@@ -85,8 +85,8 @@ class Reports:
     def rows(
         self, here: Misreport, name: str, agent: int, rows: Callable[[Any], Iterable[Any]]
     ) -> Iterator[Misreport]:
-        """Yield the valid misreports that replace one agent's entries of the field `name`. From the
-        true entries the function `rows` makes the arrays that take their place.
+        """Yield the valid misreports that replace one agent's entries of the field `name`. From
+        these entries the function `rows` makes the arrays that take their place.
         """
         table, mine = getattr(here.instance, name), self.mine(here.instance, name, agent)
         for row in rows(table[mine]):
@@ -98,8 +98,8 @@ class Reports:
     def near(
         self, truth: Any, here: Misreport, agent: int, *, kinds: Sequence[str] | None = None
     ) -> Iterator[Misreport]:
-        """Reports that differ from the report `here` in one change to the agent's entries of one
-        field, for all `fields` or the given kinds.
+        """Misreports that differ from the misreport `here` in one change to the agent's entries of
+        one field, for all `fields` or the given kinds.
         """
 
         def steps(row: npt.NDArray[Any]) -> Iterator[Any]:

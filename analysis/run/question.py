@@ -140,8 +140,8 @@ class Question(Generic[Answer]):
 
     @cached_property
     def takes(self) -> frozenset[str]:
-        """Arguments in which a method accepts an earlier answer: "start", an answer; "previous",
-        the last round.
+        """Arguments in which a method accepts an earlier answer: "start", a solution; "previous",
+        the answer of an earlier round.
         """
         return frozenset(name for name in ("start", "previous") if accepts(self.function, name))
 

@@ -1,4 +1,4 @@
-"""Policies' answers as starts of exact methods, which never return a worse answer."""
+"""Policies' answers as starting solutions of exact methods, which never return a worse answer."""
 
 from __future__ import annotations
 

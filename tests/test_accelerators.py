@@ -8,6 +8,7 @@ from unittest import mock
 
 import numpy as np
 import pytest
+from support.files import text_file
 from support.messages import refused
 from support.seeds import seeds
 from support.small_accelerators import drawn, filled, leximin_wrongs, wrongs
@@ -220,18 +221,12 @@ FAST = {
 SLOW = {A: {"null": 1.0, A: [0.5, 0.5], B: [0.5, 0.5]}, B: {"null": 1.0, A: [0.5, 0.5]}}
 
 
-def put(folder: Path, name: str, text: str) -> Path:
-    path = folder / name
-    path.write_text(text)
-    return path
-
-
 def throughput_file(folder: Path) -> Path:
-    return put(folder, "t.json", json.dumps({"fast": FAST, "slow": SLOW}))
+    return text_file(folder, json.dumps({"fast": FAST, "slow": SLOW}), "t.json")
 
 
 def test_gavel_throughputs_with_job_list_are_read(tmp_path: Path) -> None:
-    jobs = put(tmp_path, "jobs.json", json.dumps({"jobs": ["B", ["A", 1], "B"]}))
+    jobs = text_file(tmp_path, json.dumps({"jobs": ["B", ["A", 1], "B"]}), "jobs.json")
     found = gavel(throughput_file(tmp_path), jobs=str(jobs), devices="fast:3,slow:2", copies=2)
     assert found.names == ("A", "B")
     assert found.count.tolist() == [2, 4]
@@ -241,7 +236,7 @@ def test_gavel_throughputs_with_job_list_are_read(tmp_path: Path) -> None:
     assert found.together is not None
     assert found.together[:, :, 0].tolist() == [[3, 2.5], [1, np.inf]]  # 0 does not fit
     assert found.together[:, :, 1].tolist() == [[0.5, 0.5], [0.5, np.inf]]  # nor what is missing
-    jobs = put(tmp_path, "jobs.json", json.dumps([["A", 2], "A"]))
+    jobs = text_file(tmp_path, json.dumps([["A", 2], "A"]), "jobs.json")
     found = gavel(throughput_file(tmp_path), jobs=str(jobs), devices="fast:3", pairs=False)
     assert (found.names, found.workers.tolist(), found.together) == (("A x1", "A x2"), [1, 2], None)
 
@@ -258,12 +253,14 @@ def test_gavel_reader_refuses_invalid_jobs_and_devices(
 ) -> None:
     with refused((InvalidFile, InvalidOption), shown=devices):
         gavel(
-            throughput_file(tmp_path), jobs=str(put(tmp_path, "jobs.json", jobs)), devices=devices
+            throughput_file(tmp_path),
+            jobs=str(text_file(tmp_path, jobs, "jobs.json")),
+            devices=devices,
         )
 
 
 def test_gavel_reader_options_choose_the_problem(tmp_path: Path) -> None:
-    source = put(tmp_path, "t.json", json.dumps({"v100": FAST}))
+    source = text_file(tmp_path, json.dumps({"v100": FAST}), "t.json")
     for option, problem in (("copies=2", "colocation"), ("devices=v100:2", "accelerators")):
         out = tmp_path / f"{problem}.json"
         done = CliRunner().invoke(
@@ -300,7 +297,7 @@ def test_gavel_trace_gives_steps_and_weights(tmp_path: Path) -> None:
         "B\tcd b\tpy\t-n\t0\t{}\t1\t1\t-1.0\t0.0", "A\tpy\t-n\t1\t500\t2\t2.5\t-1.0\t7.5",
         "B\tpy\t-n\t0\t10\t1\t1\t-1.0\t9", "B\tcd b\tpy\t-n\t0\t10\t1\t1\t-1.0\t11.25",
     ]  # fmt: skip
-    jobs = put(tmp_path, "jobs.trace", "\n".join(rows).format(30) + "\n")
+    jobs = text_file(tmp_path, "\n".join(rows).format(30) + "\n", "jobs.trace")
     found = gavel(throughput_file(tmp_path), jobs=str(jobs), devices="fast:3")
     assert found.names == ("A", "B #1", "B #2")
     assert found.workers.tolist() == [2, 1, 1]
@@ -309,7 +306,7 @@ def test_gavel_trace_gives_steps_and_weights(tmp_path: Path) -> None:
     assert found.steps.tolist() == [500, 10, 30]
     assert found.weight.tolist() == [2.5, 1, 1]
     assert "SLOs" in found.source
-    put(tmp_path, "bad.trace", "\n".join(rows))
+    text_file(tmp_path, "\n".join(rows), "bad.trace")
     for wrong in (
         lambda: gavel(
             throughput_file(tmp_path), jobs=str(tmp_path / "bad.trace"), devices="fast:3"

@@ -399,10 +399,8 @@ GOOD = (node("n"), pod("a-1", "n"))
     ],
 )  # fmt: skip
 def test_file_without_state_is_refused_in_one_line(tmp_path: Path, content: Any) -> None:
-    path = tmp_path / "state.json"
-    path.write_text(content if isinstance(content, str) else json.dumps(content))
     with refused(InvalidFile) as caught:
-        read_state([str(path)])
+        read_state([written(tmp_path, content)])
     assert "\n" not in str(caught.value)
 
 
@@ -410,33 +408,24 @@ def test_file_without_state_is_refused_in_one_line(tmp_path: Path, content: Any)
 def test_invalid_object_names_are_refused(tmp_path: Path, name: str) -> None:
     spaced = pod("b-1", "n") | {"metadata": {"name": "b-1", "namespace": name}}
     for each in (node(name), pod(name, "n"), spaced):
-        path = tmp_path / "state.json"
-        path.write_text(json.dumps(listed(*GOOD, each)))
         with refused(InvalidFile, shown=name):
-            read_state([str(path)])
+            read_state([written(tmp_path, listed(*GOOD, each))])
 
 
 def test_truncated_or_too_large_state_file_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    path = tmp_path / "state.json"
     text = json.dumps(listed(*GOOD))
-    path.write_text(text[:-40])
-    with refused(InvalidFile):
-        read_state([str(path)])
-    path.write_text("\n")
-    with refused(InvalidFile):
-        read_state([str(path)])
-    path.write_text(text)
+    for content in (text[:-40], "\n"):
+        with refused(InvalidFile):
+            read_state([written(tmp_path, content)])
     monkeypatch.setenv("COTENANT_FILE_LIMIT", "100B")
     with refused(InvalidFile):
-        read_state([str(path)])
+        read_state([written(tmp_path, text)])
 
 
 def test_state_given_as_instance_is_named_in_error(tmp_path: Path) -> None:
-    path = tmp_path / "state.json"
-    path.write_text(json.dumps(listed(*GOOD)))
-    done = run("solve", str(path), "-m", "FFD")
+    done = run("solve", written(tmp_path, listed(*GOOD)), "-m", "FFD")
     assert done.returncode == 2
     approved(done.stderr)
 
@@ -471,10 +460,9 @@ def test_tables_of_hosts_and_vms_are_read(tmp_path: Path) -> None:
         ("d,h3", "d,h9"), ("2,8", "2,x"), ("2,8", "0,0"), (",no,", ",maybe,"), ("w2,", "w1,"),
         ("cpu,mem\n", "cpu,disk\n"), ("2,8", "0.0000001,8"),
     ):  # fmt: skip
-        broken = tmp_path / "broken.csv"
-        broken.write_text(vms.read_text().replace(old, new))
+        broken = written(tmp_path, vms.read_text().replace(old, new), "broken.csv")
         with refused(InvalidFile):
-            read_state([str(broken), str(hosts)])
+            read_state([broken, str(hosts)])
     with refused(InvalidFile):
         read_state([str(vms)])
     with refused(InvalidFile):

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pytest
+from support.files import text_file
 from support.measured import DATA, needs_data
 from support.messages import refused
 
@@ -34,12 +35,6 @@ from cotenant.instances.problem import InvalidFile, InvalidInstance, InvalidOpti
 from cotenant.instances.problem import datasets as data
 from cotenant.models.colocation import gain_sets
 from cotenant.solvers.filtering import fill, sample_mask, tau
-
-
-def put(folder: Path, text: str, name: str = "m.csv") -> Path:
-    path = folder / name
-    path.write_text(text)
-    return path
 
 
 def test_cooper_generator_has_the_twenty_published_workloads() -> None:
@@ -86,16 +81,18 @@ def test_random_preferences_are_permutations_of_ranks() -> None:
 
 def test_impossible_run_times_and_slowdowns_are_refused(tmp_path: Path) -> None:
     with refused(InvalidFile):
-        slowdown_csv(put(tmp_path, "x,a,b\na,1,0\nb,1,1\n"))
+        slowdown_csv(text_file(tmp_path, "x,a,b\na,1,0\nb,1,1\n", "m.csv"))
     with refused(InvalidFile):
-        slowdown_csv(put(tmp_path, "x,a,b\na,.1,.2\nb,.1,.3\n"))
+        slowdown_csv(text_file(tmp_path, "x,a,b\na,.1,.2\nb,.1,.3\n", "m.csv"))
     with refused(InvalidInstance):  # and no warning
-        slowdown_csv(put(tmp_path, "x,a,b\na,1,5e-324\nb,1,1\n"))
+        slowdown_csv(text_file(tmp_path, "x,a,b\na,1,5e-324\nb,1,1\n", "m.csv"))
     with refused(InvalidFile):
-        fair_co2(put(tmp_path, "w,a,b,nothing\na,1,2,1\nb,1,1,-1\n"))
-    bandwidth = put(tmp_path, "name,bw\na,1\n", "bw.csv")
+        fair_co2(text_file(tmp_path, "w,a,b,nothing\na,1,2,1\nb,1,1,-1\n", "m.csv"))
+    bandwidth = text_file(tmp_path, "name,bw\na,1\n", "bw.csv")
     with refused(InvalidFile):
-        penalty_csv(put(tmp_path, "x,a,b\na,.1,.2\nb,.1,.2\n"), bandwidth=str(bandwidth))
+        penalty_csv(
+            text_file(tmp_path, "x,a,b\na,.1,.2\nb,.1,.2\n", "m.csv"), bandwidth=str(bandwidth)
+        )
 
 
 GAVEL = {
@@ -118,11 +115,13 @@ def test_refusal_of_unpairable_jobs_names_least_number_of_machines(twos: int) ->
 
 
 def test_gavel_reader_forbids_pairs_with_zero_throughput(tmp_path: Path) -> None:
-    instance = gavel(put(tmp_path, json.dumps({"v100": GAVEL}), "g.json"), copies=2, machines=4.0)
+    instance = gavel(
+        text_file(tmp_path, json.dumps({"v100": GAVEL}), "g.json"), copies=2, machines=4.0
+    )
     assert instance.names == ("A", "B")
     assert instance.penalty.tolist() == [[0.6, 0.5], [0.5, np.inf]]
     with refused(InvalidFile):
-        gavel(put(tmp_path, json.dumps({"v100": GAVEL}), "g.json"), gpu="k80")
+        gavel(text_file(tmp_path, json.dumps({"v100": GAVEL}), "g.json"), gpu="k80")
     # keys that Python's own reader would evaluate, and tables of another form
     tables: list[Any] = [
         None,
@@ -132,10 +131,10 @@ def test_gavel_reader_forbids_pairs_with_zero_throughput(tmp_path: Path) -> None
     ]
     for table in tables:
         with refused(InvalidFile):
-            gavel(put(tmp_path, json.dumps({"v100": table}), "g.json"))
+            gavel(text_file(tmp_path, json.dumps({"v100": table}), "g.json"))
     for key in ("x", "('A', 1.5)", "('A', 1)" * 2, "('A' * 10**9, 1)"):
         with refused(InvalidFile, shown=key):
-            gavel(put(tmp_path, json.dumps({"v100": {key: {"null": 1.0}}}), "g.json"))
+            gavel(text_file(tmp_path, json.dumps({"v100": {key: {"null": 1.0}}}), "g.json"))
 
 
 @needs_data

@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from support.files import text_file
 from support.messages import approved, refused
 from support.terminal import run
 
@@ -183,8 +184,7 @@ def test_compiled_kernel_cache_in_user_folder_is_shared_by_processes(tmp_path):
 
 @pytest.mark.slow
 def test_kernels_without_writable_cache_are_compiled_in_memory(tmp_path):
-    blocked = tmp_path / "a file where the folder should be"
-    blocked.write_text("")
+    blocked = text_file(tmp_path, "", "a file where the folder should be")
     assert use_kernels(XDG_CACHE_HOME=str(blocked)).wait() == 0
     assert not list(Path(cotenant.solvers.compiled.__file__).parent.rglob("*.nbi"))
 
@@ -282,8 +282,7 @@ def test_number_of_cores_respects_environment_variable(monkeypatch: pytest.Monke
 
 
 def test_number_of_cores_respects_cgroup_quota(tmp_path: Path) -> None:
-    membership = tmp_path / "cgroup"
-    membership.write_text("0::/jobs/mine\n")
+    membership = text_file(tmp_path, "0::/jobs/mine\n", "cgroup")
     inner, outer = tmp_path / "jobs" / "mine", tmp_path / "jobs"
     inner.mkdir(parents=True)
     assert available_cores._quota(tmp_path, membership) == float("inf")

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from support.files import text_file
 from support.measured import DATA as MEASURED
 from support.messages import approved, refused
 
@@ -37,12 +38,6 @@ from cotenant.papers.thesis_market import (
 from cotenant.solvers.outcome import Outcome
 
 DATA = MEASURED / "speedup"
-
-
-def put(folder: Path, text: str, name: str) -> Path:
-    path = folder / name
-    path.write_text(text)
-    return path
 
 
 def test_market_population_follows_its_options() -> None:
@@ -83,7 +78,7 @@ def test_parallel_fractions_of_profile_have_mean_and_variance(tmp_path: Path) ->
     # speedups 2 on 4 cores and 3 on 8: F = (1 - 1/2)/(1 - 1/4) = 2/3 and (1 - 1/3)/(1 - 1/8) =
     # 16/21
     text = "workload,cores,seconds\na,1,12\na,4,6\na,8,4\n"
-    (entry,) = fractions(read_profile(put(tmp_path, text, "p.csv")))
+    (entry,) = fractions(read_profile(text_file(tmp_path, text, "p.csv")))
     assert entry.mean == pytest.approx((2 / 3 + 16 / 21) / 2)
     assert entry.variance == pytest.approx(((16 / 21 - 2 / 3) / 2) ** 2)
     assert entry.counts == 2

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from support.files import text_file
 from support.messages import refused
 from support.oracles.card_policies import played
 from support.seeds import ranges
@@ -56,8 +57,7 @@ def test_placement_equality_ignores_order_of_servers() -> None:
     ],
 )  # fmt: skip
 def test_invalid_bin_packing_file_is_refused(tmp_path, name: str, text: str) -> None:
-    path = tmp_path / name
-    path.write_text(text)
+    path = text_file(tmp_path, text, name)
     with refused((InvalidFile, InvalidInstance)):
         vbp(path)
 
@@ -71,8 +71,7 @@ AZURE = """vm,batch,cpu_cores,mem_gb,start_s,end_s_lo,end_s_hi,censored
 
 
 def test_azure_vm_list_is_read_at_time_of_most_demand_or_given_time(tmp_path) -> None:
-    path = tmp_path / "azure.csv"
-    path.write_text(AZURE)
+    path = text_file(tmp_path, AZURE, "azure.csv")
     densest = azure_vm(path)
     assert densest.demand.tolist() == [[8, 14336], [1, 768]]
     assert densest.capacity.tolist() == [[64, 192 * 1024]]
@@ -117,8 +116,7 @@ def test_azure_list_default_instant_needs_most_servers_by_volume(tmp_path) -> No
 def test_vbp_reads_bpplib_and_vpsolver_files(
     tmp_path, name, text, capacity, demand, requested
 ) -> None:
-    path = tmp_path / name
-    path.write_text(text)
+    path = text_file(tmp_path, text, name)
     found = vbp(path)
     assert (found.capacity.tolist(), found.demand.tolist()) == (capacity, demand)
     assert found.requested.tolist() == requested

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from support.files import text_file
 from support.messages import refused
 from support.terminal import piped
 
@@ -185,8 +186,7 @@ JSON: list[tuple[str, str]] = [
 def test_pathological_json_is_refused(text: str, tmp_path: Path) -> None:
     with refused(InvalidFile):
         parse_json(f'{{"a": {text}}}', "x.json")
-    rows = tmp_path / "rows.jsonl"
-    rows.write_text(f'{{"key": "k", "x": {text}}}\n')
+    rows = text_file(tmp_path, f'{{"key": "k", "x": {text}}}\n', "rows.jsonl")
     with refused(InvalidFile):
         read_rows(rows)
 
@@ -211,8 +211,7 @@ def test_table_of_too_many_lines_is_refused_early(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("COTENANT_FILE_LIMIT", "64kB")
-    path = tmp_path / "x"
-    path.write_text("1\n" * 1001)
+    path = text_file(tmp_path, "1\n" * 1001, "x")
     for name in ("a mapping of users", "a profile", "rows", "swf", "jobs-csv", "azure-vm"):
         with refused(InvalidFile):
             READERS[name](path)
@@ -261,8 +260,7 @@ def test_first_of_many_invalid_entries_is_named(problem: str) -> None:
     "form", [name for name in FORMATS if name not in ("swf", "vbp", "gavel", "preferences")]
 )
 def test_csv_cell_above_field_limit_is_refused_by_line(form: str, tmp_path: Path) -> None:
-    path = tmp_path / "x.csv"
-    path.write_text("job,a\na," + "x" * 131_073 + "\n")
+    path = text_file(tmp_path, "job,a\na," + "x" * 131_073 + "\n", "x.csv")
     with refused(InvalidFile):
         list(csv_rows(read_text(path), path))
     with pytest.raises(InvalidFile):

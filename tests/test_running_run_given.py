@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 import pytest
 from support.fake_machine import SimulatedMachine, simulated_jobs
+from support.files import text_file
 from support.messages import approved, refused
 from support.terminal import run
 
@@ -56,9 +57,7 @@ GOOD = '[[job]]\nname = "j"\ntype = "0"\ncommand = ["true"]\nrerun = "yes"\n'
 
 
 def written(folder: Path, text: str = GOOD) -> Path:
-    path = folder / "queue.toml"
-    path.write_text(text)
-    return path
+    return text_file(folder, text, "queue.toml")
 
 
 @pytest.fixture
@@ -344,9 +343,7 @@ TWO = np.array([[0.1, 0.3], [0.05, 0.2]])
 
 
 def job_file(folder: Path, text: str) -> Path:
-    path = folder / "jobs.toml"
-    path.write_text(text)
-    return path
+    return text_file(folder, text, "jobs.toml")
 
 
 def test_job_fields_are_read_with_folder_relative_to_file(tmp_path: Path) -> None:

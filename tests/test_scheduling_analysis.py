@@ -9,6 +9,7 @@ from typing import Any, Literal
 
 import numpy as np
 import pytest
+from support.files import text_file
 from support.messages import approved, refused
 from support.report_rows import recorded
 from support.scheduling_cases import KINDS, every_outcome, small_instance
@@ -162,8 +163,7 @@ def test_debts_to_audited_organizations_sum_to_zero_at_every_time(name: str) -> 
 
 
 def test_fairness_of_swf_log_uses_groups_as_organizations(tmp_path: Path) -> None:
-    path = tmp_path / "made.swf"
-    path.write_text(swf_text(made_log()))
+    path = text_file(tmp_path, swf_text(made_log()), "made.swf")
     found = fairness(path, Source(machines=3), windows="0/1000", ties=0)
     document = json.loads(json.dumps(found.document(), allow_nan=False))
     (seen,) = document["windows"]
@@ -217,8 +217,7 @@ def test_fairness_refuses_answers_of_other_instances(tmp_path: Path) -> None:
             fairness(paths[0], schedule=paths[1] if len(paths) > 1 else None, **options)
 
     def written(content: object) -> str:
-        path = tmp_path / "other.json"
-        path.write_text(json.dumps(content))
+        path = text_file(tmp_path, json.dumps(content), "other.json")
         return str(path)
 
     refuses(InvalidFile, mine)

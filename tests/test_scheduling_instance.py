@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from support.files import text_file
 from support.measured import DATA
 from support.messages import approved, refused
 
@@ -190,9 +191,7 @@ LINES = [
 
 @pytest.fixture
 def trace(tmp_path: Path) -> Path:
-    path = tmp_path / "small.swf"
-    path.write_text("\n".join(LINES) + "\n")
-    return path
+    return text_file(tmp_path, "\n".join(LINES) + "\n", "small.swf")
 
 
 def traces() -> Path | None:
@@ -212,8 +211,7 @@ def test_swf_log_is_read_with_header_and_missing_values(trace: Path) -> None:
 
 
 def test_swf_job_without_used_processors_has_requested_processors(tmp_path: Path) -> None:
-    path = tmp_path / "none.swf"
-    path.write_text(line(1, 0, 5, 20, used=0, asked=4))
+    path = text_file(tmp_path, line(1, 0, 5, 20, used=0, asked=4), "none.swf")
     assert read_swf(path).processors.tolist() == [4]
 
 
@@ -250,8 +248,7 @@ def test_users_groups_or_jobs_are_assigned_to_organizations_by_seed(trace: Path)
 
 
 def test_mapping_file_gives_organizations(trace: Path, tmp_path: Path) -> None:
-    table = tmp_path / "map.csv"
-    table.write_text("user,organization\n7,physics\n8,biology\n9,physics\n")
+    table = text_file(tmp_path, "user,organization\n7,physics\n8,biology\n9,physics\n", "map.csv")
     instance = swf(trace, length=30, mapping=str(table), split="4,2")
     assert instance.names == ("biology", "physics")
     assert instance.organization.tolist() == [1, 0, 1, 1, 1, 1, 1]
@@ -259,8 +256,7 @@ def test_mapping_file_gives_organizations(trace: Path, tmp_path: Path) -> None:
 
 
 def test_mapping_without_some_users_is_refused_by_name(trace: Path, tmp_path: Path) -> None:
-    table = tmp_path / "map.csv"
-    table.write_text("user,organization\n7,physics\n")
+    table = text_file(tmp_path, "user,organization\n7,physics\n", "map.csv")
     with refused(InvalidInstance):
         swf(trace, length=30, mapping=str(table))
 
@@ -276,8 +272,7 @@ def test_mapping_without_some_users_is_refused_by_name(trace: Path, tmp_path: Pa
     ],
 )
 def test_invalid_mapping_file_is_refused(text: str, tmp_path: Path) -> None:
-    path = tmp_path / "map.csv"
-    path.write_text(text)
+    path = text_file(tmp_path, text, "map.csv")
     with refused(InvalidFile):
         read_mapping(path)
 
@@ -294,15 +289,13 @@ def test_invalid_mapping_file_is_refused(text: str, tmp_path: Path) -> None:
     ],
 )
 def test_invalid_swf_line_is_named(bad: str, tmp_path: Path) -> None:
-    path = tmp_path / "bad.swf"
-    path.write_text("\n".join([*LINES[:3], bad, *LINES[4:]]))
+    path = text_file(tmp_path, "\n".join([*LINES[:3], bad, *LINES[4:]]), "bad.swf")
     with refused(InvalidFile):
         read_swf(path)
 
 
 def test_logs_without_jobs_are_refused(tmp_path: Path) -> None:
-    path = tmp_path / "empty.swf"
-    path.write_text("; MaxProcs: 3\n")
+    path = text_file(tmp_path, "; MaxProcs: 3\n", "empty.swf")
     with refused(InvalidFile):
         read_swf(path)
     path.write_text(line(1, 0, 0, 0))
@@ -324,8 +317,7 @@ def test_invalid_log_settings_are_refused(options: dict[str, object], trace: Pat
 
 
 def test_window_without_number_of_machines_is_refused(tmp_path: Path) -> None:
-    path = tmp_path / "plain.swf"
-    path.write_text(line(1, 0, 0, 5))
+    path = text_file(tmp_path, line(1, 0, 0, 5), "plain.swf")
     with refused(InvalidOption):
         swf(path)
     assert swf(path, split="1,1,1,1,0").total_machines == 4

@@ -130,8 +130,8 @@ class Incumbent(Generic[Found, Number]):
             self.stop = Stop.INTERRUPTED
 
     def accept_outcome(self, found: Outcome[Any], text: str) -> None:
-        """Offer the answer of another method, record why it stopped, and raise KeyboardInterrupt if
-        it was interrupted.
+        """Offer the answer of another method as incumbent, record why that method stopped, and
+        raise KeyboardInterrupt if it was interrupted.
         """
         self.offer(found.solution, text)
         raise_if_interrupted(found.stop)

@@ -242,7 +242,7 @@ class FixedMixes:
         return more
 
     def rows(self) -> tuple[Integers, Integers, Floats]:
-        """Types, kinds of device and time shares of the fixed mixes, as parallel arrays."""
+        """Time shares of the types with a fixed mix, as parallel arrays of type, kind and share."""
         fixed, mixes = np.flatnonzero(~self.free & (self.count > 0)), self.mixes
         mix, part = self.mix[fixed], mixes.part[fixed, self.mix[fixed]]
         device = np.concatenate([mixes.first[mix], mixes.second[mix]])

@@ -57,7 +57,7 @@ KICKS = 20
 
 
 class Search(Incumbent[Assignment, float]):
-    """State that the routes share: the incumbent, the bound on total speed, and the certificate.
+    """State of the search for the most total speed: incumbent, upper bound, and certificate.
 
     Attributes
     ----------
@@ -92,8 +92,8 @@ class Search(Incumbent[Assignment, float]):
         return Clock(self.time.time_slice(1 / share, most))
 
     def search(self, engine: EngineName) -> None:
-        """Run the routes of `MOST_SPEED` in order until one proves the incumbent; small instances
-        take the last route alone.
+        """Run one method after another (`MOST_SPEED`) until one proves the incumbent best; small
+        instances take the last one alone.
         """
         self.report("a start")
         self.engine = engine

@@ -87,7 +87,7 @@ class FairLimits(Routed):
 
 
 class FairSearch:
-    """State of the routes of `fair`: incumbent, and bounds on the slack and on the mean penalty.
+    """State of the search for the least slack and penalty: incumbent, and bounds on both.
 
     Parameters
     ----------
@@ -126,7 +126,7 @@ class FairSearch:
             clock.note(self.slack, 0.0, "start")
 
     def run(self, routes: Sequence[Callable[[FairSearch], None]], at: float | None = None) -> None:
-        """Run the routes of `fair` for the least slack or, at the slack `at`, for the least
+        """Run one search after another for the least slack or, at the slack `at`, for the least
         penalty. The latter takes at most `penalty_seconds` without a time limit.
         """
         clock = self.clock

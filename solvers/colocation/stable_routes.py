@@ -127,7 +127,7 @@ class StableLimits(Routed):
 
 
 class StableSearch(Incumbent[Pairing, int]):
-    """State of the routes of `stable`: pairing of fewest blocking pairs, and bounds.
+    """State of the search for the fewest blocking pairs: incumbent, and bounds.
 
     Attributes
     ----------

@@ -81,8 +81,8 @@ class CoreLimits:
 
 
 class CoreSearch(Incumbent[Grouping, int]):
-    """State of the routes of `core` and `least-alpha`: the grouping nearest to the core, and bounds
-    on the least alpha and on the penalty.
+    """State of the search for a grouping in the core, or nearest to it: incumbent, and bounds on
+    the least alpha and on the penalty.
 
     The value is the least alpha at which no group blocks the grouping, in units, or the alpha that
     is asked where that is more; of equal ones the one of less penalty is better.
@@ -197,7 +197,7 @@ class CoreSearch(Incumbent[Grouping, int]):
         return answer
 
     def outcome(self) -> Outcome:
-        """Outcome with the levels of its objective and of the penalty in its certificate."""
+        """Outcome whose certificate states the objective and the penalty, each with its bound."""
         instance, answer = self.instance, self.fewest if self.blocking else self.best
         check(instance, answer)
         name, value, bound = "least_alpha", self.value / UNIT, self.bound / UNIT

@@ -180,7 +180,7 @@ def _run(
     search: PortfolioState, routes: tuple[Callable[..., None], ...],
     start: Placement | None = None,
 ) -> None:  # fmt: skip
-    """Run the routes of the portfolio in order while value and bound differ."""
+    """Run one method of the portfolio after another until the incumbent is proved best."""
     for route in routes:
         if route is _greedy:
             # first fit decreasing is always tried: a limit however short still gives servers

@@ -156,7 +156,7 @@ class MovesSearch(Incumbent[Placement, int]):
         return now
 
     def offer_rows(self, count: Integers, server: Integers) -> None:
-        """Offer a placement given by VMs of the reduction's types on servers."""
+        """Offer a placement, given by VMs of reduced types on servers, as incumbent."""
         rows = np.zeros((len(count), self.instance.types), dtype=np.int64)
         rows[:, [group[0] for group in self.problem.members]] = count
         placement = Placement(rows, self.instance.server_class[server])
@@ -164,7 +164,7 @@ class MovesSearch(Incumbent[Placement, int]):
 
 
 def relaxation(search: MovesSearch, _: float = 1.0) -> None:
-    """Bound the moves by the linear relaxation of the aggregate program."""
+    """Bound the VMs that must move by the linear relaxation of the aggregate program."""
     program = search.program().program
     exact = ExactProgram(program)
     left = search.clock.left

@@ -109,7 +109,7 @@ class Reduced(RulesOnServers):
 
     @cached_property
     def arrays(self) -> RuleArrays:
-        """Sizes and rules as arrays for the kernels."""
+        """Sizes and placement rules as arrays for compiled functions."""
         return rule_arrays(self.demand, self.capacity, self)
 
     def counts(self, placement: Placement) -> Counts:

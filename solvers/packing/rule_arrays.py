@@ -62,7 +62,7 @@ class Room(NamedTuple):
 
 
 def rule_arrays(demand: Integers, capacity: Integers, rules: RulesOnServers) -> RuleArrays:
-    """Convert VM sizes, capacities and placement rules to arrays for the kernels."""
+    """Convert VM sizes, capacities and placement rules to arrays for compiled functions."""
     types, zones, card_column = len(demand), rules.zones, rules.card_column
     groups = [members for members, _ in rules.limits]
     rows = [rule[0] for rule in rules.zone_limits] + [rule[0] for rule in rules.spreads]

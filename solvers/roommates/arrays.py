@@ -1,4 +1,4 @@
-"""Arrays of the stable roommates problem: lists, partitions, and work arrays of the kernels."""
+"""Arrays of the stable roommates problem: lists, partitions, and work arrays."""
 
 from __future__ import annotations
 

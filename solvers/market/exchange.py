@@ -125,8 +125,8 @@ def reply(scaled_market: ScaledMarket, price: Floats) -> Demand:
 
 
 def jacobian(scaled_market: ScaledMarket, at: Demand, damping: float = 0.0) -> UserBlocks:
-    """Matrix N of the derivative of excess demand at best replies (f < 1 everywhere), with
-    `damping` times its diagonal added.
+    """Matrix N of the derivative of excess demand at best replies, if all parallel fractions are
+    below 1, with `damping` times its diagonal added.
     """
     share, gain = _entries(scaled_market, at)
     diagonal = at.price * scaled_market.market.capacity - scaled_market.by_server(gain)

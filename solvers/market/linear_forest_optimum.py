@@ -1,5 +1,5 @@
-"""Exact equilibrium of a linear market (all f = 1) from a spanning forest of bids, corrected by
-pivots.
+"""Exact equilibrium of a linear market (all parallel fractions 1) from a spanning forest of bids,
+corrected by pivots.
 
 Where users pay for several servers, each is worth the same to them for their money: w_k / p_j = w_l
 / p_i. On a forest of jobs such equations say what all prices of a tree are relative to one, the

@@ -77,7 +77,7 @@ def max_utility(
     time_limit: float | None = None,
     report: Report | None = None,
 ) -> Outcome:
-    """Maximize the total psi_sp at the horizon, clairvoyant and offline.
+    """Maximize the total utility psi_sp at the horizon, all jobs known in advance.
 
     Which loss of it fairness, or being greedy, costs is left open by the paper (end of section 6).
 
@@ -104,7 +104,7 @@ def most_near(
     start: Schedule,
     time_limit: float | None = None,
 ) -> Outcome:
-    """Maximize the work, or total psi_sp, over schedules whose utilities are near given ones.
+    """Maximize the work, or total utility psi_sp, over schedules with utilities near given ones.
 
     Clairvoyant and offline like `max_utilization`; first in, first out inside an organization; need
     not be greedy.

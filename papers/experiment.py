@@ -290,7 +290,9 @@ class Task:
 
 
 class Reproduction(NamedTuple):
-    """What was run, its wall time [s], the paper's numbers beside ours, and its figures redrawn."""
+    """Record of an experiment that was run: wall time [s], findings (the paper's numbers beside
+    ours), and its figures redrawn.
+    """
 
     task: Task
     seconds: float

@@ -151,8 +151,8 @@ def _price(forest: Forest, agent: int) -> int:
 
 @compiled
 def _look(forest: Forest, edges: Edges, node: int, cap: int) -> None:
-    """Set when the pairs of a node's agents become tight, and when an even agent's price reaches
-    the cap. Called after the node or its blossom became even or left the tree.
+    """Compute the times at which pairs of a node's agents become tight and at which the price of an
+    even agent reaches its cap. Called after the node or its blossom became even or left the tree.
     """
     outer = forest.outer[forest.first[node]]
     even, now, agent = forest.label[outer] == EVEN, forest.cursor[NOW], forest.first[node]

@@ -460,8 +460,8 @@ def _least(
 
 
 def max_throughput(case: ProofCase) -> list[CheckedLevel]:
-    """Check the largest mean over jobs of throughput x workers / proportional throughput, while
-    every job has at least the normalized throughput `least`.
+    """Check the claimed maximum of the mean over jobs of throughput x workers / proportional
+    throughput, while every job has at least the normalized throughput `least`.
     """
     given, least = Shares(case), rational(case.options.get("least", 0), "least")
     refuse_if(least < 0, "the least is below 0")

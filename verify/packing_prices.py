@@ -51,7 +51,7 @@ def server_patterns(given: Packing, kind: int, items: list[tuple[int, int, list[
     # 2. What the items from one on are worth at most, by parts of the room.
     if line and dantzig(0, 0, space) < least:
         return []
-    tables = [[0] * (grid + 1)]  # what items from one on lose at most, by parts of the room
+    tables = [[0] * (grid + 1)]  # negated largest worth of items from one on, by room
     for _, _, price, most, _, parts, _ in reversed(line):
         table, left, bundle = tables[-1], most, 1
         while left:  # bundles of 1, 2, 4, ... copies and a rest make every number

@@ -93,7 +93,7 @@ def services_program(given: Packing, cost: list[int], below: int | None) -> Prog
     """
     program, number = Program(), dict[tuple[int, ...], int]()
     size = [number.setdefault(tuple(each), len(number)) for each in given.size]
-    owed = [whole(n, "what is requested") for n in given.owed]
+    owed = [whole(n, "what is requested") for n in given.owed]  # of a service: useful at most
     items = [(1, sum(n for n, d in zip(owed, size, strict=True) if d == k), list(each))
              for each, k in number.items()]  # fmt: skip
     holds: list[Terms] = [[] for _ in items]

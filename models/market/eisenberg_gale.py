@@ -9,8 +9,8 @@ Jobs are edges between users and servers: sums over a user's jobs are products w
 matrices, never loops. A variable is a job's share r = x / C of its server. Amdahl's speedup is
 written with one second-order cone per job,
 
-    f >= 1/2:  s = (x - (1 - f) x e) / f,          r C r <= e (f + (1 - f) C r)    (stable as f goes
-    to 1) f < 1/2:   s = (1 - f v) / (1 - f),            1 <= v (f + (1 - f) C r)
+    f >= 1/2:  s = (x - (1 - f) C e) / f,    r C r <= e (f + (1 - f) C r)  (stable as f goes to 1)
+    f < 1/2:   s = (1 - f v) / (1 - f),      1 <= v (f + (1 - f) C r)
 """
 
 from __future__ import annotations

@@ -137,7 +137,8 @@ def _forbid_idling(
 ) -> None:
     """Add rows by which a server is empty only if no other strategy of its class fits the caps.
 
-    What fits is judged after the class, as one of those in `order`, has moved.
+    What fits is judged after the class, as one of those in `order`, has moved; of classes that are
+    not `stuck` (as of `joint_model`) nothing is required.
     """
     before: list[int] = []
     for c in order:

@@ -418,9 +418,9 @@ class _Leximin:
         self._offer(_placement(tables, number, answer, self.cluster))
 
     def _steps(self, reached: list[Fraction]) -> list[tuple[Integers, int]]:
-        """Conditions on a placement whose sorted shares are to reach all of `reached` and exceed
-        the last. Each is the VMs (s,) that users need for a share, and how many users must have
-        them.
+        """Conditions under which the sorted shares of a placement reach all levels of `reached`
+        and exceed the last. Each is the VMs (s,) that users need for a share, and how many users
+        must have them.
         """
         steps = []
         for index, share in enumerate(reached[:-1]):

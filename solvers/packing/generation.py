@@ -275,7 +275,9 @@ def _price_all(
 
 
 def _singles(problem: Reduced, pool: Pool) -> None:
-    """Pattern for each type that holds as many of it as fit."""
+    """Add to the pool, for each VM type and kind of server, the pattern of that type alone with as
+    many VMs as fit and are requested.
+    """
     for kind, capacity in enumerate(problem.capacity):
         for i in np.flatnonzero(problem.request).tolist():
             needs = problem.demand[i] > 0

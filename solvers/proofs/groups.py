@@ -66,8 +66,8 @@ def optimal(task: Task) -> Proof:
 
 
 def _by_pairs(task: Task, given: Groups) -> list[dict[str, Any]]:
-    """Multipliers of a matching of different jobs in pairs; none for other instances, or if
-    blossoms do not prove the value.
+    """Step of dual prices of jobs and odd sets for a matching of different jobs in pairs; none for
+    other instances, or if blossoms do not prove the value.
     """
     if max(given.count) > 1 or any(len(group) > 2 for _, group, _ in given.columns):
         return []

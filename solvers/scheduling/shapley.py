@@ -50,8 +50,8 @@ def shares(values: npt.ArrayLike, players: int) -> list[Fraction]:
 
 
 def kernel_weights(players: int) -> tuple[Integers, Integers]:
-    """Weights of subsets' values in the Shapley value of a coalition of each size s, at index 2^s +
-    subset, and the scale of each size.
+    """Weights of the values of subsets in the Shapley values of the members of a coalition of each
+    size s, at index 2^s + subset, and the scale of each size.
 
     scale(s) phi of u in C = sum over the subsets of C that hold u of weight x value, minus a sum
     over all subsets that is the same for every u: equation 1 with its two sums drawn apart. A

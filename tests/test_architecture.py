@@ -471,17 +471,17 @@ def test_public_functions_and_classes_have_a_docstring() -> None:
 
 
 BUDGET = {
-    "solvers": (38_513, 25_221),
+    "solvers": (38_515, 25_221),
     "analysis": (19_173, 12_982),
     "instances": (20_892, 13_847),
-    "models": (5_097, 3_190),
+    "models": (5_098, 3_190),
     "verify": (4_851, 3_469),
     "baselines": (4_069, 2_083),
     "ask": (854, 409),
     "cluster": (12_657, 8_706),
-    "papers": (5_856, 4_267),
+    "papers": (5_858, 4_267),
     "cli": (3_478, 2_377),
-    "tests": (43_952, 34_853),
+    "tests": (43_955, 34_856),
     "benchmarks": (6_948, 5_380),
 }
 """Lines of each layer's Python files, and those of code (without blanks, comments and docstrings):

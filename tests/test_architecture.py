@@ -481,7 +481,7 @@ BUDGET = {
     "cluster": (12_657, 8_706),
     "papers": (5_858, 4_267),
     "cli": (3_478, 2_377),
-    "tests": (43_955, 34_856),
+    "tests": (43_957, 34_858),
     "benchmarks": (6_948, 5_380),
 }
 """Lines of each layer's Python files, and those of code (without blanks, comments and docstrings):

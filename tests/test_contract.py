@@ -443,8 +443,7 @@ def test_exact_methods_equal_enumeration_after_renaming(problem: str, data: st.D
         if value is None:
             assert found.objective is None, (method.name, instance)
         elif found.objective is not None or method.name != "REF":  # nobody to be unfair to
-            if (problem, method.name) != ("elastic", "max-min"):  # its prices may leave a gap
-                assert found.status is Status.OPTIMAL, (method.name, instance)
+            assert found.status is Status.OPTIMAL, (method.name, instance)
             assert found.objective == pytest.approx(again.objective, rel=1e-6, abs=1e-9)
             assert found.objective == pytest.approx(value, rel=1e-9, abs=1e-12), method.name
 

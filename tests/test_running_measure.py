@@ -298,6 +298,7 @@ def test_profiles_table_with_intervals_and_failed_pairs_fits_80_columns(lab: Pat
     assert max(map(len, done.stdout.splitlines())) <= 80
     for words in ("19.0±2.6", "control", "void"):
         assert words in done.stdout
+    assert "Failed twice: 2 beside 5: exit 139: no memory" in " ".join(done.stdout.split())
     approved(done.stdout[done.stdout.index("All measured") :])
 
 

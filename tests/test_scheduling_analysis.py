@@ -24,7 +24,7 @@ from cotenant.analysis.scheduling.metrics import metrics
 from cotenant.analysis.scheduling.pictures import pictures, record
 from cotenant.analysis.scheduling.windows import prices, study
 from cotenant.baselines.scheduling import fifo, round_robin
-from cotenant.cluster.fairness.words import fairness_head, rests_on
+from cotenant.cluster.fairness.words import fairness_head, fairness_lines, rests_on
 from cotenant.instances.problem.base import Instance
 from cotenant.instances.problem.errors import (
     CotenantError,
@@ -249,6 +249,8 @@ def test_fairness_refuses_machines_of_several_speeds(tmp_path: Path) -> None:
 def test_fairness_of_instance_is_printed_by_command(tmp_path: Path) -> None:
     _, result_file = stored(tmp_path, cotenant.read("scheduling/tiny"))
     found = fairness("scheduling/tiny", schedule=result_file)
+    text = " ".join(" ".join([*fairness_head(found), *fairness_lines(found)]).split())
+    assert "a unit of the instance's time is taken for a second" in text
     approved(fairness_head(found))
     approved(rests_on(found))
     named = {job for cause in found.causes(0) for job, _ in (*cause.waited, *cause.ran)}
